@@ -182,3 +182,24 @@ func.func @shared(%a: tensor<64x32xf32>, %t: tensor<32x32xf32>) -> tensor<64x32x
   } -> tensor<64x32xf32>
   return %y : tensor<64x32xf32>
 }
+
+// -----
+
+// A fold that belongs to no group is tiled for threads. Its domain starts at 1, and its body asks for the row.
+// THREADS-LABEL: func.func @index
+// THREADS:         scf.forall (%[[I:.*]]) = (0) to (64) step (2)
+// THREADS:           %[[T:.*]] = imap.generic (d0)[s0]
+// THREADS:             %[[D:.*]] = imap.index dim 0
+// THREADS:             arith.addi %[[D]], %{{.*}} : index
+func.func @index(%x: tensor<66x64xi32>) -> tensor<66xi32> {
+  %e = tensor.empty() : tensor<66xi32>
+  %s = imap.generic (d0)[s0] domain: d0 in [1, 64], s0 in [0, 63]
+      ins(%x[d0, s0] : tensor<66x64xi32>) outs(%e[d0] : tensor<66xi32>) fold [add i32] {
+  ^bb0(%a: i32):
+    %i = imap.index dim 0
+    %k = arith.index_cast %i : index to i32
+    %q = arith.muli %k, %a : i32
+    imap.yield %q : i32
+  } -> tensor<66xi32>
+  return %s : tensor<66xi32>
+}

@@ -274,6 +274,10 @@ impl<'a, 'c> Tiler<'a, 'c> {
 
     /// An expression over runtime variables as an index.
     pub(super) fn index(&self, expr: Expr) -> Index<'c> {
+        self.index_at(&self.builder, expr)
+    }
+
+    fn index_at(&self, builder: &Builder<'c>, expr: Expr) -> Index<'c> {
         let expr = self.canonical(expr);
         if let Some(value) = self.ir.as_constant(expr) {
             return Index::Constant(value);
@@ -283,7 +287,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
             results: vec![expr],
             ..IndexingMap::default()
         };
-        Index::Value(build_apply(&self.builder, self.ir, &map, &self.values)[0])
+        Index::Value(build_apply(builder, self.ir, &map, &self.values)[0])
     }
 
     pub(super) fn span(&self, slice: &Slice) -> Span<'c> {
@@ -679,12 +683,13 @@ impl<'a, 'c> Tiler<'a, 'c> {
             super::set_index_variable(op, renumber(var));
             let Some(next) = mlir::next(op) else { continue };
             let cut = self.loops.iter().find(|it| it.var == var).and_then(|it| it.cut);
-            let offset = match cut.map(|(offset, _)| self.index(offset)) {
+            // The tile may stand before the place of the own builder.
+            let builder = Builder::before(next);
+            let offset = match cut.map(|(offset, _)| self.index_at(&builder, offset)) {
                 None | Some(Index::Constant(0)) => continue,
-                Some(Index::Constant(value)) => Builder::before(next).index(value),
+                Some(Index::Constant(value)) => builder.index(value),
                 Some(Index::Value(value)) => value,
             };
-            let builder = Builder::before(next);
             let index = mlir::result(op, 0);
             let sum = builder.op("arith.addi", &[offset, offset], &[builder.index_type()]);
             mlir::replace_uses(index, mlir::result(sum, 0));

@@ -29,6 +29,8 @@ pub struct Limits {
     pub min_points: u64,
     /// The least elements of a contiguous row that tiles cut.
     pub min_row: u64,
+    /// The work that is worth several threads; `None` for one thread.
+    pub parallel: Option<u64>,
 }
 
 /// Extents beyond this are taken for unknown ones.
@@ -57,8 +59,8 @@ pub struct Group<'c> {
     pub reused: Vec<(Op<'c>, usize)>,
     /// The sizes of tiles, per loop of the root; 0 for a loop that stays whole.
     pub sizes: Vec<i64>,
-    /// The operations of all members on one element, times the points; `None` if sizes are unknown.
-    pub work: Option<u64>,
+    /// Whether the tiles are worth several threads.
+    pub is_parallel: bool,
 }
 
 impl<'c> Member<'c> {
@@ -120,6 +122,19 @@ impl<'c> Member<'c> {
         !is_empty
             && shared <= limits.shared_bytes
             && touched.saturating_add(others) <= limits.tile_bytes
+    }
+
+    /// Whether it is a fold that reads each element once. In the tile of a thread, it has the loops that it has
+    /// in one thread.
+    fn folds_rows(&self, ir: &Context) -> bool {
+        let dims = (0..self.view.domain.dims.len() as u32).map(Var::Dim);
+        let dims: Vec<_> = dims.filter(|dim| self.is_loop(ir, *dim)).collect();
+        let mut inputs = self.view.inputs.iter().map(|access| ir.vars_of_all(&access.subscripts));
+        !self.view.domain.ranges.is_empty()
+            && inputs.all(|used| {
+                let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
+                !is_folded || dims.iter().all(|dim| used.contains(dim))
+            })
     }
 
     fn num_tiles(&self, ir: &Context) -> u64 {
@@ -224,12 +239,16 @@ pub fn group<'c>(
         tiled.pop_last();
     }
     let (members, saved) = best?;
-    (1 < members.len() && limits.min_bytes <= saved).then(|| Group {
+    let work: Option<u64> = members.iter().map(|member| member.work(ir)).sum();
+    let is_parallel =
+        limits.parallel.is_some_and(|threshold| work.is_none_or(|work| threshold <= work));
+    let is_group = 1 < members.len() && limits.min_bytes <= saved;
+    (is_group || is_parallel && members[0].folds_rows(ir)).then(|| Group {
         root,
         members: members[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
         reused: members.iter().flat_map(|member| &member.reused).copied().collect(),
         sizes: sizes(ir, &members, least, limits),
-        work: members.iter().map(|member| member.work(ir)).sum(),
+        is_parallel,
     })
 }
 

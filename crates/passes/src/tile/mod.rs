@@ -32,7 +32,8 @@
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. Tiles cut no
 //! contiguous rows, unless there is no other dimension.
 //!
-//! With `parallel`, the loop is an `scf.forall` if there is enough work for threads. Remark: `group`, for each
+//! With `parallel`, the loop is an `scf.forall` if there is enough work for threads, and folds that belong to no
+//! group are tiled as well. Remark: `group`, for each
 //! group, with its operations and the sizes of its tiles.
 
 pub mod group;
@@ -102,22 +103,22 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             Failure
         })
     };
+    let threshold = number("parallel-threshold")?;
     let limits = Limits {
         min_bytes: number("min-bytes")?,
         tile_bytes: number("tile-bytes")?,
         shared_bytes: number("shared-bytes")?,
         min_points: number("min-points")?,
         min_row: number("min-row")?.max(1),
+        parallel: pass.options.flag("parallel").then_some(threshold),
     };
-    let threshold = number("parallel-threshold")?;
-    let threshold = pass.options.flag("parallel").then_some(threshold);
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     let mut blocks = Vec::new();
     for region in 0..pass.op.region_count() {
         mlir::blocks(pass.op, region).into_iter().for_each(|block| collect(block, &mut blocks));
     }
     for block in blocks {
-        tile_block(function, block, &limits, threshold);
+        tile_block(function, block, &limits);
     }
     Ok(())
 }
@@ -132,7 +133,7 @@ fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     }
 }
 
-fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits, threshold: Option<u64>) {
+fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
     let ir = Context::new();
     let mut taken = HashSet::new();
     let ops = mlir::ops(block);
@@ -144,8 +145,6 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits, threshold: Op
         }
         let Some(root) = Generic::cast(op) else { continue };
         let Some(group) = group(&ir, &positions, root, limits) else { continue };
-        let is_parallel =
-            threshold.is_some_and(|threshold| group.work.is_none_or(|it| threshold <= it));
         let location = root.op().location();
         for (op, operand) in &group.reused {
             let ty = mlir::operands(*op)[*operand].r#type();
@@ -155,7 +154,7 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits, threshold: Op
         taken.extend(group.members.iter().map(|(member, _)| mlir::op_key(member.op())));
         let members: Vec<_> =
             group.members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
-        if tiling::tile_and_fuse(root.into(), &group.sizes, is_parallel, &members).is_some() {
+        if tiling::tile_and_fuse(root.into(), &group.sizes, group.is_parallel, &members).is_some() {
             let sizes: Vec<_> = group.sizes.iter().map(i64::to_string).collect();
             remark(
                 location,

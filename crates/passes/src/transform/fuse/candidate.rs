@@ -109,6 +109,16 @@ impl<'c> Candidate<'c> {
         is_copy && self.view.inputs.iter().all(|it| it.guard.is_empty() || it.fill == constant)
     }
 
+    /// Whether what it folds is read once.
+    pub(super) fn reads_once(&self, ir: &Context) -> bool {
+        let dims = self.looping_dims(ir);
+        self.view.inputs.iter().all(|access| {
+            let used = ir.vars_of_all(&access.subscripts);
+            let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
+            !is_folded || dims.iter().all(|dim| used.contains(dim))
+        })
+    }
+
     pub(super) fn is_reduction(&self) -> bool {
         !self.view.domain.ranges.is_empty()
             || self.generic.epilogue().is_some()

@@ -40,12 +40,21 @@ pub(super) struct Plan<'c, 'i> {
     pub(super) producer_map: String,
 }
 
+/// What fusion may cost.
+#[derive(Copy, Clone)]
+pub(super) struct Limits {
+    /// The most operations per element that may be computed again.
+    pub(super) max_recompute: usize,
+    /// Whether several consumers may compute a producer. What they are is only known once nothing else can be fused.
+    pub(super) duplicates: bool,
+}
+
 /// Decides whether and how a producer can be fused; the error is the reason why not.
 pub(super) fn plan<'c, 'i>(
     ir: &'i Context,
     consumer: Generic<'c>,
     producer: Generic<'c>,
-    max_recompute: usize,
+    limits: Limits,
 ) -> Result<Plan<'c, 'i>, String> {
     let consumer = Candidate::new(ir, consumer);
     let producer = Candidate::new(ir, producer);
@@ -69,9 +78,31 @@ pub(super) fn plan<'c, 'i>(
     if !producer.view.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
     }
-    if !producer.is_broadcast(ir) {
-        check_uses(consumer.generic, producer.generic)?;
+    // A product reads each element often, and then should not compute it each time.
+    let is_copied = || {
+        producer.is_broadcast(ir)
+            && (body_work(producer.generic.body()) == 0
+                || mlir::uses(mlir::result(producer.generic.op(), 0)).iter().all(|(user, _)| {
+                    Generic::cast(*user).is_none_or(|it| Candidate::new(ir, it).reads_once(ir))
+                }))
+    };
+    if !is_copied()
+        && let Err(reason) = check_uses(consumer.generic, producer.generic)
+        && !(limits.duplicates && is_recomputed_by_all(ir, &producer, limits.max_recompute))
+    {
+        return Err(reason);
     }
+    compose(ir, consumer, producer, reads, limits.max_recompute)
+}
+
+/// Decides what [`plan`] decides, for a producer that may have other consumers.
+fn compose<'c, 'i>(
+    ir: &'i Context,
+    consumer: Candidate<'c>,
+    producer: Candidate<'c>,
+    reads: Vec<usize>,
+    max_recompute: usize,
+) -> Result<Plan<'c, 'i>, String> {
     check_memory(consumer.generic, producer.generic)?;
     check_guards(&consumer, &producer, &reads)?;
     let inverse = invert(ir, &producer)?;
@@ -178,6 +209,65 @@ fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), St
         });
     }
     Ok(())
+}
+
+/// The most consumers that compute a producer again.
+const MAX_CONSUMERS: usize = 4;
+
+/// Whether all consumers of a producer can compute it where they read it, with less memory traffic than its result
+/// causes and a quarter of `max_recompute` more operations per element. Products read elements too often for that.
+fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, max_recompute: usize) -> bool {
+    let result = mlir::result(producer.generic.op(), 0);
+    let mut consumers: Vec<Op<'c>> = Vec::new();
+    for (user, _) in mlir::uses(result) {
+        let is_known = mlir::is(user, "tensor.dim") || consumers.contains(&user);
+        if !is_known
+            && (consumers.len() == MAX_CONSUMERS || user.block() != producer.generic.op().block())
+        {
+            return false;
+        }
+        if !is_known {
+            consumers.push(user);
+        }
+    }
+    // To compute an element again takes less time than to load it if that is a few operations.
+    let work = body_work(producer.generic.body()) * (consumers.len() - 1);
+    if producer.is_reduction() || max_recompute / 4 < work {
+        return false;
+    }
+    let dims = producer.looping_dims(ir);
+    let is_large = |access: &&imap::Access<'c>| {
+        let used = ir.vars_of_all(&access.subscripts);
+        dims.iter().all(|dim| used.contains(dim))
+    };
+    let large: Vec<_> = producer.view.inputs.iter().filter(is_large).collect();
+    // The variables of the contiguous dimension: a transposition is better done once.
+    let contiguous = |access: &imap::Access<'c>| {
+        access.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
+    };
+    if large.iter().any(|access| contiguous(access) != contiguous(producer.output())) {
+        return false;
+    }
+    let inputs: Vec<Val<'c>> = large.iter().map(|access| access.value).collect();
+    let stored = inputs.len() + 1 + consumers.len();
+    let mut recomputed = 0;
+    for user in consumers {
+        let Some(generic) = Generic::cast(user) else { return false };
+        let operands = generic.inputs();
+        recomputed += inputs.iter().filter(|input| !operands.contains(input)).count();
+        let other = Candidate::new(ir, generic);
+        let reads = other.reads_of(producer.generic);
+        if reads.is_empty()
+            || !other.reads_once(ir)
+            || other.view.inits().contains(&result)
+            || mlir::results(user).len() != other.view.outputs.len()
+            || compose(ir, other, Candidate::new(ir, producer.generic), reads, max_recompute)
+                .is_err()
+        {
+            return false;
+        }
+    }
+    recomputed < stored
 }
 
 /// How an operation and those nested in it access memory.

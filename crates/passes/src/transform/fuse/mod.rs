@@ -15,7 +15,12 @@
 //! the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
 //! the work of its body times the number of reads stays within `max-recompute`. One whose result
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
-//! reads fewer elements than it writes, is computed by each of its readers.
+//! reads fewer elements than it writes, is computed by each of its readers. So is, once nothing else can be
+//! fused, a producer with a few consumers, if all of them can take it in and then access fewer elements than with
+//! the stored result.
+//!
+//! A fold that has the same value along a dimension, as a product with a broadcast tensor has once that is composed
+//! into it, is computed once, and its result is copied along the dimension.
 //!
 //! Guards of the producer go along with its maps. Where the guard of the consumer's read fails, the body of the
 //! producer runs on the constants of its inputs, and its value is not used (`imap.inside`). A reduction takes in no
@@ -43,7 +48,8 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: `max-recompute` (default 16). Remarks: `fused` for each rewrite; `apart` for
+//! Options: `max-recompute` (default 16). Remarks: `fused` for each rewrite; `narrowed` for each fold that is
+//! computed once; `apart` for
 //! each pair that is left, with both maps and the reason; `linalg` for each operation of that
 //! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
 //! before and after.
@@ -51,10 +57,11 @@
 mod build;
 mod candidate;
 mod legality;
+mod narrow;
 
 use crate::analysis::linalg;
 use candidate::Candidate;
-use legality::{Plan, plan};
+use legality::{Limits, Plan, plan};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
@@ -145,12 +152,43 @@ fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
 
 /// Fuses the operations of a block, and says how many were.
 fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) -> usize {
+    let mut limits = Limits { max_recompute, duplicates: false };
+    let mut num_fused = fuse_all(ir, block, function, limits);
+    limits.duplicates = true;
+    num_fused += fuse_all(ir, block, function, limits);
+    report_missed(ir, block, function, limits);
+    num_fused
+}
+
+/// Fuses pairs of a block until none is left, and says how many were.
+fn fuse_all<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) -> usize {
     let mut num_fused = 0;
     // Consumers from the last to the first. A consumer that took in a producer is looked at
     // again, because it has new producers.
     let mut pending = generics(block);
     while let Some(consumer) = pending.pop() {
-        let Some((producer, plan)) = find_fusion(ir, consumer, max_recompute) else { continue };
+        if let Some((fold, copies)) = narrow::narrow(ir, &Candidate::new(ir, consumer)) {
+            let result = mlir::result(copies.op(), 0);
+            mlir::replace(consumer.op(), &[result]);
+            remark(
+                fold.op().location(),
+                RemarkKind::Passed,
+                PASS.argument,
+                "narrowed",
+                function,
+                &[("Map", &copies.maps(ir)[0].display(ir).to_string())],
+            );
+            pending.extend([fold, copies]);
+            // Its readers can copy the result themselves.
+            for (user, _) in mlir::uses(result) {
+                let reader =
+                    Generic::cast(user).filter(|it| it.op().block() == copies.op().block());
+                let reader = reader.filter(|it| pending.iter().all(|other| other.op() != it.op()));
+                pending.extend(reader);
+            }
+            continue;
+        }
+        let Some((producer, plan)) = find_fusion(ir, consumer, limits) else { continue };
         let maps = (plan.consumer_map.clone(), plan.producer_map.clone());
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
@@ -170,7 +208,6 @@ fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: u
         }
         pending.push(fused);
     }
-    report_missed(ir, block, function, max_recompute);
     num_fused
 }
 
@@ -178,11 +215,11 @@ fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: u
 fn find_fusion<'c, 'i>(
     ir: &'i Context,
     consumer: Generic<'c>,
-    max_recompute: usize,
+    limits: Limits,
 ) -> Option<(Generic<'c>, Plan<'c, 'i>)> {
-    producers(consumer).into_iter().find_map(|producer| {
-        plan(ir, consumer, producer, max_recompute).ok().map(|plan| (producer, plan))
-    })
+    producers(consumer)
+        .into_iter()
+        .find_map(|producer| plan(ir, consumer, producer, limits).ok().map(|plan| (producer, plan)))
 }
 
 /// The operations of its block whose results a consumer reads, each once. What is calculated before
@@ -202,10 +239,10 @@ fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
 }
 
 /// Says of each pair that is left why it is not fused.
-fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) {
+fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) {
     for consumer in generics(block) {
         for producer in producers(consumer) {
-            let Err(refusal) = plan(ir, consumer, producer, max_recompute) else { continue };
+            let Err(refusal) = plan(ir, consumer, producer, limits) else { continue };
             let maps = describe_maps(ir, consumer, producer);
             remark(
                 consumer.op().location(),

@@ -1,0 +1,139 @@
+//! Folds that have the same value along a dimension: computed once, and read along it.
+//!
+//! A product with a broadcast tensor becomes one when the broadcast is composed into it.
+
+use super::candidate::Candidate;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::BTreeSet;
+use tc_dialects::{
+    imap::{Access, Generic, Indexed, Runtime, build_yield, verify::index_variable},
+    mlir::{self, Blk, Builder, ValueMap},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+};
+
+/// The fold without the dimensions that its value does not depend on, and the operation in map form that reads
+/// the value along them and applies the epilogue. `None` if the value depends on all dimensions.
+pub(super) fn narrow<'c>(ir: &Context, fold: &Candidate<'c>) -> Option<(Generic<'c>, Generic<'c>)> {
+    let (generic, view) = (fold.generic, &fold.view);
+    let [accumulator] = view.accumulators[..] else { return None };
+    if view.domain.ranges.is_empty()
+        || view.combiner.is_some()
+        || !view.domain.constraints.is_empty()
+        || accumulator.destination().is_some()
+        || mlir::results(generic.op()).len() != 1
+    {
+        return None;
+    }
+    let folded = used_arguments(generic.body());
+    let folded: Vec<Access> =
+        view.inputs.iter().zip(&folded).filter(|it| *it.1).map(|it| it.0.clone()).collect();
+    let elements = view.runtimes.iter().filter_map(Runtime::access);
+    let mut exprs: Vec<Expr> = folded.iter().chain(elements).flat_map(Access::exprs).collect();
+    exprs.extend(view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten());
+    let mut used: BTreeSet<Var> = ir.vars_of_all(&exprs);
+    for top in mlir::ops(generic.body()) {
+        mlir::walk(top, &mut |op| {
+            // The numbers of dimensions change.
+            if mlir::is(op, "imap.inside")
+                || mlir::is(op, "imap.index") && matches!(index_variable(op), Some(Var::Dim(_)))
+            {
+                used.extend((0..view.domain.dims.len() as u32).map(Var::Dim));
+            }
+        });
+    }
+    let subscripts = &view.outputs[0].subscripts;
+    let removed: Vec<(u32, usize)> = fold
+        .looping_dims(ir)
+        .into_iter()
+        .filter(|var| !used.contains(var))
+        .filter_map(|var| match var {
+            Var::Dim(dim) => Some((dim, place_of(ir, subscripts, var)?)),
+            _ => None,
+        })
+        .collect();
+    if removed.is_empty() {
+        return None;
+    }
+
+    let builder = Builder::before(generic.op()).located(generic.op().location());
+    let is_kept = |place: &usize| !removed.iter().any(|(_, other)| other == place);
+    let kept: Vec<usize> = (0..subscripts.len()).filter(is_kept).collect();
+    let init = view.outputs[0].value;
+    let shape = mlir::shape(init.r#type());
+    let shape: Vec<_> = kept.iter().map(|place| shape[*place]).collect();
+    let dynamic = kept.iter().zip(&shape).filter(|(_, extent)| extent.is_none());
+    let dynamic: Vec<_> = dynamic.map(|(place, _)| builder.dim(init, *place)).collect();
+    let empty = builder.value("tensor.empty", &dynamic, mlir::tensor_type(&shape, accumulator.ty));
+    let kept: Vec<Expr> = kept.into_iter().map(|place| subscripts[place]).collect();
+
+    let mut narrow = view.clone();
+    let is_removed = |dim: u32| removed.iter().any(|(other, _)| *other == dim);
+    let mut numbers = 0..;
+    let renumbered: Vec<Option<u32>> = (0..view.domain.dims.len() as u32)
+        .map(|dim| if is_removed(dim) { None } else { numbers.next() })
+        .collect();
+    let dims = narrow.domain.dims.into_iter().zip(&renumbered);
+    narrow.domain.dims = dims.filter(|(_, number)| number.is_some()).map(|(dim, _)| dim).collect();
+    narrow.inputs = folded;
+    narrow.outputs = vec![Access::new(empty, kept.clone())];
+    narrow.substitute(ir, &|var| match var {
+        Var::Dim(dim) => Some(ir.dim(renumbered[dim as usize]?)),
+        _ => None,
+    });
+    let narrow = narrow.build(ir, &builder, false);
+    let arguments = mlir::arguments(generic.body());
+    let is_used = used_arguments(generic.body());
+    let arguments = arguments.into_iter().zip(is_used).filter(|it| it.1).map(|it| it.0);
+    copy_body(&builder, generic.body(), arguments.collect(), narrow.body());
+
+    let mut reads = view.clone();
+    reads.domain.ranges.clear();
+    reads.inputs = vec![Access::new(mlir::result(narrow.op(), 0), kept)];
+    reads.accumulators.clear();
+    reads.ordered = false;
+    let mut arguments = Vec::new();
+    if let Some(epilogue) = generic.epilogue() {
+        let is_used = used_arguments(epilogue);
+        let inputs = view.inputs.iter().zip(&is_used[1..]).filter(|it| *it.1);
+        reads.inputs.extend(inputs.map(|it| it.0.clone()));
+        arguments = mlir::arguments(epilogue);
+        let mut is_used = is_used.into_iter().enumerate();
+        arguments
+            .retain(|_| is_used.next().is_some_and(|(number, is_used)| number == 0 || is_used));
+    }
+    reads.drop_unused_runtimes(ir, &[]);
+    let reads = reads.build(ir, &builder, false);
+    match generic.epilogue() {
+        Some(epilogue) => copy_body(&builder, epilogue, arguments, reads.body()),
+        None => {
+            let inside = Builder::at_end(builder.context, reads.body(), builder.location);
+            build_yield(&inside, &mlir::arguments(reads.body()));
+        }
+    }
+    Some((narrow, reads))
+}
+
+/// The place of the only subscript that a variable occurs in, if it is the variable.
+fn place_of(ir: &Context, subscripts: &[Expr], var: Var) -> Option<usize> {
+    let mut places =
+        (0..subscripts.len()).filter(|place| ir.vars(subscripts[*place]).contains(&var));
+    let (place, None) = (places.next()?, places.next()) else { return None };
+    (ir.as_var(subscripts[place]) == Some(var)).then_some(place)
+}
+
+/// Which arguments of a block have uses.
+fn used_arguments(block: Blk) -> Vec<bool> {
+    mlir::arguments(block).into_iter().map(|it| !mlir::uses(it).is_empty()).collect()
+}
+
+/// Copies a block into an empty one with these of its arguments.
+fn copy_body<'c>(builder: &Builder<'c>, from: Blk<'c>, arguments: Vec<mlir::Val<'c>>, to: Blk<'c>) {
+    let mut values: ValueMap = arguments.into_iter().zip(mlir::arguments(to)).collect();
+    let inside = Builder::at_end(builder.context, to, builder.location);
+    for op in mlir::ops(from) {
+        inside.located(op.location()).copy(op, &mut values);
+    }
+}

@@ -1,0 +1,89 @@
+// RUN: tc-opt %s --imap-fuse --split-input-file | FileCheck %s
+
+// Both readers subtract the mean themselves: the result would be stored and loaded twice.
+// CHECK-LABEL: func.func @variance
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<64x32xf32>, %[[M:[a-z0-9]+]]: tensor<64xf32>
+// CHECK:         %[[V:.*]] = imap.generic (d0)[s0] {{.*}} ins(%[[X]][d0, s0], %[[M]][d0] {{.*}} fold [add f32]
+// CHECK:         imap.generic (d0, d1) {{.*}} ins(%[[X]][d0, d1], %[[M]][d0], %[[V]][d0] :
+// CHECK-NOT:     imap.generic
+func.func @variance(%x: tensor<64x32xf32>, %m: tensor<64xf32>) -> tensor<64x32xf32> {
+  %e1 = tensor.empty() : tensor<64x32xf32>
+  %d = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%x[d0, d1], %m[d0] : tensor<64x32xf32>, tensor<64xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.subf %a, %b : f32
+    imap.yield %s : f32
+  } -> tensor<64x32xf32>
+  %e0 = tensor.empty() : tensor<64xf32>
+  %v = imap.generic (d0)[s0] domain: d0 in [0, 63], s0 in [0, 31]
+      ins(%d[d0, s0] : tensor<64x32xf32>) outs(%e0[d0] : tensor<64xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    %p = arith.mulf %a, %a : f32
+    imap.yield %p : f32
+  } -> tensor<64xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%d[d0, d1], %v[d0] : tensor<64x32xf32>, tensor<64xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %q = arith.divf %a, %b : f32
+    imap.yield %q : f32
+  } -> tensor<64x32xf32>
+  return %y : tensor<64x32xf32>
+}
+
+// -----
+
+// A product reads each element often: nothing is computed in it.
+// CHECK-LABEL: func.func @product
+// CHECK-COUNT-3: imap.generic
+func.func @product(%x: tensor<64x32xf32>, %w: tensor<32x16xf32>) -> (tensor<64x16xf32>, tensor<64x32xf32>) {
+  %e1 = tensor.empty() : tensor<64x32xf32>
+  %d = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%x[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %s = arith.addf %a, %a : f32
+    imap.yield %s : f32
+  } -> tensor<64x32xf32>
+  %e0 = tensor.empty() : tensor<64x16xf32>
+  %v = imap.generic (d0, d1)[s0] domain: d0 in [0, 63], d1 in [0, 15], s0 in [0, 31]
+      ins(%d[d0, s0], %w[s0, d1] : tensor<64x32xf32>, tensor<32x16xf32>)
+      outs(%e0[d0, d1] : tensor<64x16xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<64x16xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%d[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %q = math.exp %a : f32
+    imap.yield %q : f32
+  } -> tensor<64x32xf32>
+  return %v, %y : tensor<64x16xf32>, tensor<64x32xf32>
+}
+
+// -----
+
+// More work than a load.
+// CHECK-LABEL: func.func @work
+// CHECK-COUNT-3: imap.generic
+func.func @work(%x: tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+  %e1 = tensor.empty() : tensor<64x32xf32>
+  %d = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%x[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %s = arith.divf %a, %a : f32
+    imap.yield %s : f32
+  } -> tensor<64x32xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%d[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %q = math.exp %a : f32
+    imap.yield %q : f32
+  } -> tensor<64x32xf32>
+  %z = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%d[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %q = arith.negf %a : f32
+    imap.yield %q : f32
+  } -> tensor<64x32xf32>
+  return %y, %z : tensor<64x32xf32>, tensor<64x32xf32>
+}
