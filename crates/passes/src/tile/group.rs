@@ -6,7 +6,7 @@
 //! ranges stay whole.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tc_dialects::{
     imap::{Access, AnyIndexed, Generic, Indexed, View, tiling},
     mlir::{self, Op},
@@ -32,6 +32,9 @@ pub struct Limits {
     /// The work that is worth several threads; `None` for one thread.
     pub parallel: Option<u64>,
 }
+
+/// LLVM takes more than linear time for the loops of one nest.
+const MAX_MEMBERS: usize = 32;
 
 /// Extents beyond this are taken for unknown ones.
 const LARGE: u64 = 1 << 20;
@@ -197,16 +200,19 @@ fn is_movable(op: Op) -> bool {
 /// Where the operations of a block stand in it.
 pub type Positions = HashMap<usize, usize>;
 
-/// The group of a root, if one is worth it.
+/// The group of a root, if one is worth it. With `alone`, it has no other members. The members of a group that is not
+/// worth it are added to `refused`: with one of them as the root, it would be smaller.
 pub fn group<'c>(
     ir: &Context,
     positions: &Positions,
     root: Generic<'c>,
+    (alone, refused): (bool, &mut HashSet<usize>),
     limits: &Limits,
 ) -> Option<Group<'c>> {
     if !is_movable(root.op()) || mlir::results(root.op()).is_empty() {
         return None;
     }
+    let most = if alone { 1 } else { MAX_MEMBERS };
     let parallel = tiling::parallel_loops(AnyIndexed::from(root));
     let probe = Member::new(ir, root, BTreeMap::new(), false);
     let mut tiled: BTreeSet<u32> = (0..probe.view.domain.dims.len() as u32)
@@ -231,7 +237,7 @@ pub fn group<'c>(
     while !tiled.is_empty() {
         let first = Member::new(ir, root, links(&tiled), false);
         if first.fits(ir, least, 0, limits) {
-            let found = grow(ir, positions, first, least, limits);
+            let found = grow(ir, positions, first, (least, most), limits);
             if best.as_ref().is_none_or(|(_, saved)| *saved < found.1) {
                 best = Some(found);
             }
@@ -243,6 +249,9 @@ pub fn group<'c>(
     let is_parallel =
         limits.parallel.is_some_and(|threshold| work.is_none_or(|work| threshold <= work));
     let is_group = 1 < members.len() && limits.min_bytes <= saved;
+    if !is_group {
+        refused.extend(members[1..].iter().map(|member| mlir::op_key(member.generic.op())));
+    }
     (is_group || is_parallel && members[0].folds_rows(ir)).then(|| Group {
         root,
         members: members[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
@@ -259,7 +268,7 @@ fn grow<'c>(
     ir: &Context,
     positions: &Positions,
     root: Member<'c>,
-    least: u64,
+    (least, most): (u64, usize),
     limits: &Limits,
 ) -> (Vec<Member<'c>>, u64) {
     let mut members = vec![root];
@@ -283,6 +292,9 @@ fn grow<'c>(
             if let (Some(producer), Some(position)) = (producer, position) {
                 candidates.insert(*position, producer);
             }
+        }
+        if members.len() == most {
+            return (members, saved);
         }
         // All readers of the last candidate in the block have been looked at.
         let next = loop {

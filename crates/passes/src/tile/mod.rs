@@ -135,7 +135,7 @@ fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
 
 fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
     let ir = Context::new();
-    let mut taken = HashSet::new();
+    let (mut taken, mut refused) = (HashSet::new(), HashSet::new());
     let ops = mlir::ops(block);
     let positions: Positions =
         ops.iter().enumerate().map(|(number, op)| (mlir::op_key(*op), number)).collect();
@@ -144,7 +144,12 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
             continue;
         }
         let Some(root) = Generic::cast(op) else { continue };
-        let Some(group) = group(&ir, &positions, root, limits) else { continue };
+        let alone = refused.contains(&mlir::op_key(op));
+        if alone && limits.parallel.is_none() {
+            continue;
+        }
+        let found = group(&ir, &positions, root, (alone, &mut refused), limits);
+        let Some(group) = found else { continue };
         let location = root.op().location();
         for (op, operand) in &group.reused {
             let ty = mlir::operands(*op)[*operand].r#type();
