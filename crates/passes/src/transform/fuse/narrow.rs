@@ -7,7 +7,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{Access, Generic, Indexed, Runtime, build_yield, verify::index_variable},
-    mlir::{self, Blk, Builder, ValueMap},
+    mlir::{self, Blk, Builder, Op, ValueMap},
 };
 use tc_ir::{
     Context,
@@ -27,23 +27,21 @@ pub(super) fn narrow<'c>(ir: &Context, fold: &Candidate<'c>) -> Option<(Generic<
     {
         return None;
     }
+    // The numbers of variables change.
+    let mut blocks = [Some(generic.body()), generic.epilogue()].into_iter().flatten();
+    let is_dim = |op: Op| matches!(index_variable(op), Some(Var::Dim(_)));
+    if blocks.any(|block| has(block, &|op| mlir::is(op, "imap.inside")))
+        || has(generic.body(), &|op| mlir::is(op, "imap.index") && is_dim(op))
+    {
+        return None;
+    }
     let folded = used_arguments(generic.body());
     let folded: Vec<Access> =
         view.inputs.iter().zip(&folded).filter(|it| *it.1).map(|it| it.0.clone()).collect();
     let elements = view.runtimes.iter().filter_map(Runtime::access);
     let mut exprs: Vec<Expr> = folded.iter().chain(elements).flat_map(Access::exprs).collect();
     exprs.extend(view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten());
-    let mut used: BTreeSet<Var> = ir.vars_of_all(&exprs);
-    for top in mlir::ops(generic.body()) {
-        mlir::walk(top, &mut |op| {
-            // The numbers of dimensions change.
-            if mlir::is(op, "imap.inside")
-                || mlir::is(op, "imap.index") && matches!(index_variable(op), Some(Var::Dim(_)))
-            {
-                used.extend((0..view.domain.dims.len() as u32).map(Var::Dim));
-            }
-        });
-    }
+    let used: BTreeSet<Var> = ir.vars_of_all(&exprs);
     let subscripts = &view.outputs[0].subscripts;
     let removed: Vec<(u32, usize)> = fold
         .looping_dims(ir)
@@ -122,6 +120,15 @@ fn place_of(ir: &Context, subscripts: &[Expr], var: Var) -> Option<usize> {
         (0..subscripts.len()).filter(|place| ir.vars(subscripts[*place]).contains(&var));
     let (place, None) = (places.next()?, places.next()) else { return None };
     (ir.as_var(subscripts[place]) == Some(var)).then_some(place)
+}
+
+/// Whether an operation of a block, or one nested in it, is like this.
+fn has<'c>(block: Blk<'c>, is_wanted: &dyn Fn(Op<'c>) -> bool) -> bool {
+    let mut found = false;
+    for top in mlir::ops(block) {
+        mlir::walk(top, &mut |op| found |= is_wanted(op));
+    }
+    found
 }
 
 /// Which arguments of a block have uses.
