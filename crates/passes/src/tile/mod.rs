@@ -1,7 +1,7 @@
 //! `imap-tile`: compute chains of operations one tile of their common dimensions at a time.
 //!
 //! A row-wise softmax is four operations, because each needs a whole row of the one before. Computed some rows at a
-//! time, all of them stay in cache, and the intermediate tensors have these rows instead of all. [`group`] says
+//! time, all of them stay in cache, and the intermediate tensors have these rows instead of all. [`group()`] says
 //! which operations go together; the tiling driver of LLVM makes the loops.
 //!
 //! Before, shortened:
