@@ -58,3 +58,26 @@ func.func @leaves(%condition: i1, %b: memref<8xf32>) -> memref<8xf32> {
   memref.copy %s, %r : memref<8xf32> to memref<8xf32>
   return %r : memref<8xf32>
 }
+
+// A buffer of a parallel loop goes on the stack, but not one of a loop in it.
+// CHECK-LABEL: func.func @threads
+// CHECK:         scf.parallel
+// CHECK:           memref.alloca() {{.*}} : memref<8xf32>
+// CHECK:           scf.for
+// CHECK:             memref.alloc() {bufferization.manual_deallocation} : memref<8xf32>
+// CHECK:             memref.dealloc
+func.func @threads(%x: memref<8xf32>, %y: memref<8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    %a = memref.alloc() : memref<8xf32>
+    memref.copy %x, %a : memref<8xf32> to memref<8xf32>
+    scf.for %j = %c0 to %n step %c1 {
+      %b = memref.alloc() : memref<8xf32>
+      memref.copy %a, %b : memref<8xf32> to memref<8xf32>
+      memref.copy %b, %y : memref<8xf32> to memref<8xf32>
+    }
+    scf.reduce
+  }
+  return
+}

@@ -21,6 +21,9 @@
 //! .. // other operations
 //! ```
 //!
+//! A buffer of static shape directly in the body of an `scf.parallel` goes on the stack of the thread instead, up to
+//! [`MAX_STACK_BYTES`] per loop. In a loop nested in the body, each iteration would take more of the stack.
+//!
 //! Remark: how many buffers of a function are freed.
 
 use crate::{analysis::buffers::VIEWS, loops::build_stack};
@@ -57,8 +60,8 @@ const USERS: [&str; 9] = [
     "vector.maskedstore",
 ];
 
-/// The largest buffer on the stack of a thread.
-const MAX_STACK_BYTES: u64 = 1 << 16;
+/// The bytes of the buffers of a parallel loop on the stack of a thread.
+pub const MAX_STACK_BYTES: u64 = 1 << 18;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -71,13 +74,17 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
                 allocations.push(op);
             }
         });
-        let mut num_freed = 0;
+        let (mut num_freed, mut on_stack) = (0, HashMap::new());
         for allocation in allocations {
             let Some(next) = last_use(allocation, &numbers).and_then(mlir::next) else { continue };
             let ty = mlir::result(allocation, 0).r#type();
-            if mlir::ancestor(allocation, "scf.parallel").is_some()
-                && num_bytes(ty).is_some_and(|bytes| bytes <= MAX_STACK_BYTES)
+            if let Some(around) =
+                mlir::parent(allocation).filter(|it| mlir::is(*it, "scf.parallel"))
+                && let Some(bytes) = num_bytes(ty)
+                && let used = on_stack.entry(mlir::op_key(around)).or_insert(0_u64)
+                && used.saturating_add(bytes) <= MAX_STACK_BYTES
             {
+                *used += bytes;
                 let builder = Builder::before(allocation).located(allocation.location());
                 mlir::replace(allocation, &[build_stack(&builder, ty)]);
                 continue;
