@@ -9,6 +9,9 @@
 // OPTION: error: 'func.func' op 'min-bytes' expects a number
 // RUN: not tc-opt %s --pass-pipeline='builtin.module(func.func(fuse-outer-dimensions))' 2>&1 | FileCheck %s --check-prefix=REMOVED
 // REMOVED: tc-opt: error: the pass 'fuse-outer-dimensions' was removed; use 'imap-tile'
+// A file may have the name of a removed pass.
+// RUN: mkdir -p %t.d && cp %s %t.d/fuse-outer-dimensions.mlir
+// RUN: tc-opt %t.d/fuse-outer-dimensions.mlir --split-input-file -o /dev/null
 
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=softmax | Operations=4, Sizes="4, 0"
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=escapes | Operations=2, Sizes="4, 0"

@@ -10,11 +10,13 @@ fn main() -> ExitCode {
         return run_tool("tc-opt", || axon::opt(&arguments));
     }
     for (name, successor) in tc_passes::REMOVED {
+        // Options and pipelines name passes; paths do not.
+        let names_passes = |text: &&String| text.starts_with('-') || text.contains('(');
         let is_named = |text: &String| {
             text.split(|it: char| !it.is_alphanumeric() && it != '-')
                 .any(|word| word.trim_start_matches('-') == *name)
         };
-        if arguments[1..].iter().any(is_named) {
+        if arguments[1..].iter().filter(names_passes).any(is_named) {
             eprintln!("tc-opt: error: the pass '{name}' was removed; use '{successor}'");
             return ExitCode::FAILURE;
         }
