@@ -18,12 +18,11 @@ pub struct Machine {
     pub cpu: String,
     /// Features on top of the processor's own, such as `+avx512f,-avx512bf16`.
     pub features: String,
-    /// The bytes of the data caches of the first and of the second level that a core has.
+    /// The bytes of the first-level and the second-level data cache of a core; zero for a GPU.
     pub cache_bytes: [u64; 2],
 }
 
-/// The caches of a processor of which only the name is known: those of most x86-64 cores since 2017 have at
-/// least so many bytes.
+/// The caches of a named processor: most x86-64 cores since 2017 have at least these sizes.
 const COMMON_CACHES: [u64; 2] = [1 << 15, 1 << 19];
 
 impl Machine {

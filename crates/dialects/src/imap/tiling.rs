@@ -765,9 +765,9 @@ pub fn iteration_domain<'c>(generic: AnyIndexed<'c>, builder: Builder<'c>) -> Ve
 }
 
 /// Replaces an operation by loops over its tiles and gives the outermost one: `scf.forall` if `is_parallel`, else
-/// `scf.for`. `sizes` are per loop; 0 does not tile it. The members are computed in the tile that reads
-/// them; readers stand before what they read. With the second part, the loops also give the results of a member.
-/// `None` if the operation cannot be tiled.
+/// `scf.for`. `sizes` are per loop; 0 does not tile it. The members, consumers before producers, are computed in the
+/// tile that reads them. If the flag of a member is set, the loops also return its results. `None` if the
+/// operation cannot be tiled.
 pub fn tile_and_fuse<'c>(
     root: AnyIndexed<'c>,
     sizes: &[i64],

@@ -163,6 +163,27 @@ impl<'c> View<'c> {
         self.inputs.iter_mut().chain(&mut self.outputs).chain(elements)
     }
 
+    /// The dimension variables that may have several values.
+    pub fn looping_dims(&self, ir: &tc_ir::Context) -> Vec<Var> {
+        let has_several = |variable: &Variable| {
+            let interval = variable.constant_interval(ir);
+            interval.is_none_or(|interval| interval.as_point().is_none())
+        };
+        let dims = self.domain.dims.iter().zip(0..);
+        dims.filter(|(dim, _)| has_several(dim)).map(|(_, number)| Var::Dim(number)).collect()
+    }
+
+    /// Whether each input that is read along ranges is read along all dimensions, unlike the factors of a
+    /// product: a fold then reads each element once.
+    pub fn reads_once(&self, ir: &tc_ir::Context) -> bool {
+        let dims = self.looping_dims(ir);
+        self.inputs.iter().all(|access| {
+            let used = ir.vars_of_all(&access.subscripts);
+            let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
+            !is_folded || dims.iter().all(|dim| used.contains(dim))
+        })
+    }
+
     /// The operands of the runtime variables.
     pub fn runtime_values(&self) -> Vec<Val<'c>> {
         self.runtimes.iter().map(Runtime::value).collect()

@@ -1,9 +1,9 @@
 //! Tile groups: which operations are computed together, one tile of their common dimensions at a time.
 //!
-//! A group has a root, and members whose results operations of the group read, or operations after the root. The
-//! tiled dimensions of the root are *linked* to dimensions of each member: a reader's tile of one index needs exactly
-//! the tile of one index of what it reads, so that nothing is computed twice. The other dimensions and all
-//! ranges stay whole.
+//! A group has a root, the last operation, and members, the producers of its operands. Operations of the group read
+//! the results of members; operations after the root may read them, too. Each tiled dimension of the root is *linked*
+//! to a dimension of each member: one index of a reader needs exactly one index of its producer. So nothing is
+//! computed twice. Other dimensions and all ranges are not tiled.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -16,7 +16,7 @@ use tc_ir::{
     expr::{Expr, Var},
 };
 
-/// What a group may need of a machine.
+/// Limits of groups, from the description of a machine.
 #[derive(Copy, Clone, Debug)]
 pub struct Limits {
     /// The least bytes of results that are no longer stored whole.
@@ -40,6 +40,7 @@ const MAX_MEMBERS: usize = 32;
 const LARGE: u64 = 1 << 20;
 
 /// An operation of a group, and the dimension variable that each tiled dimension of the root is linked to.
+#[derive(Clone)]
 struct Member<'c> {
     generic: Generic<'c>,
     view: View<'c>,
@@ -127,19 +128,6 @@ impl<'c> Member<'c> {
             && touched.saturating_add(others) <= limits.tile_bytes
     }
 
-    /// Whether it is a fold that reads each element once. In the tile of a thread, it has the loops that it has
-    /// in one thread.
-    fn folds_rows(&self, ir: &Context) -> bool {
-        let dims = (0..self.view.domain.dims.len() as u32).map(Var::Dim);
-        let dims: Vec<_> = dims.filter(|dim| self.is_loop(ir, *dim)).collect();
-        let mut inputs = self.view.inputs.iter().map(|access| ir.vars_of_all(&access.subscripts));
-        !self.view.domain.ranges.is_empty()
-            && inputs.all(|used| {
-                let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
-                !is_folded || dims.iter().all(|dim| used.contains(dim))
-            })
-    }
-
     fn num_tiles(&self, ir: &Context) -> u64 {
         let extents = self.links.values().map(|dim| self.extent(ir, Var::Dim(*dim)));
         extents.fold(1, |tiles: u64, it| tiles.saturating_mul(it.unwrap_or(LARGE)))
@@ -197,7 +185,7 @@ fn is_movable(op: Op) -> bool {
     found
 }
 
-/// Where the operations of a block stand in it.
+/// The position in its block of each operation.
 pub type Positions = HashMap<usize, usize>;
 
 /// The group of a root, if one is worth it. With `alone`, it has no other members. The members of a group that is not
@@ -214,12 +202,12 @@ pub fn group<'c>(
     }
     let most = if alone { 1 } else { MAX_MEMBERS };
     let parallel = tiling::parallel_loops(AnyIndexed::from(root));
-    let probe = Member::new(ir, root, BTreeMap::new(), false);
-    let mut tiled: BTreeSet<u32> = (0..probe.view.domain.dims.len() as u32)
-        .filter(|dim| parallel[*dim as usize] && probe.is_loop(ir, Var::Dim(*dim)))
+    let mut first = Member::new(ir, root, BTreeMap::new(), false);
+    let mut tiled: BTreeSet<u32> = (0..first.view.domain.dims.len() as u32)
+        .filter(|dim| parallel[*dim as usize] && first.is_loop(ir, Var::Dim(*dim)))
         .collect();
     let links = |dims: &BTreeSet<u32>| dims.iter().map(|dim| (*dim, *dim)).collect();
-    let first = Member::new(ir, root, links(&tiled), false);
+    first.links = links(&tiled);
     let contiguous = first.contiguous(ir);
     let is_long = |dim: &u32| {
         first.extent(ir, Var::Dim(*dim)).is_none_or(|extent| 2 * limits.min_row <= extent)
@@ -235,7 +223,7 @@ pub fn group<'c>(
     // Fewer tiled dimensions may link more operations.
     let mut best: Option<(Vec<Member>, u64)> = None;
     while !tiled.is_empty() {
-        let first = Member::new(ir, root, links(&tiled), false);
+        let first = Member { links: links(&tiled), ..first.clone() };
         if first.fits(ir, least, 0, limits) {
             let found = grow(ir, positions, first, (least, most), limits);
             if best.as_ref().is_none_or(|(_, saved)| *saved < found.1) {
@@ -252,7 +240,10 @@ pub fn group<'c>(
     if !is_group {
         refused.extend(members[1..].iter().map(|member| mlir::op_key(member.generic.op())));
     }
-    (is_group || is_parallel && members[0].folds_rows(ir)).then(|| Group {
+    // In the tile of a thread, a fold has the loops of the code for one thread.
+    let view = &members[0].view;
+    let folds_rows = !view.domain.ranges.is_empty() && view.reads_once(ir);
+    (is_group || is_parallel && folds_rows).then(|| Group {
         root,
         members: members[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
         reused: members.iter().flat_map(|member| &member.reused).copied().collect(),
@@ -261,9 +252,8 @@ pub fn group<'c>(
     })
 }
 
-/// The root and all operations whose results the group reads, at linked tiles, and the bytes of traffic that stay in
-/// cache: those of results of members, and of operands that several members read. Readers come before the
-/// operations that they read.
+/// The operations of a group, consumers before producers, and the bytes that are read from cache instead of memory.
+/// These are the results of members, and operands that several members read.
 fn grow<'c>(
     ir: &Context,
     positions: &Positions,
@@ -367,8 +357,8 @@ fn is_overwritten(op: Op, operand: usize) -> bool {
     })
 }
 
-/// The dimension variable of what is written to `output` that has one value where a tiled variable of the
-/// reader has one.
+/// The dimension variable of the producer that is linked to a tiled variable of the reader. `access` is the read of
+/// the result, and `output` its write.
 fn linked_dim(
     ir: &Context,
     reader: &Member,

@@ -29,8 +29,8 @@
 //! * a tile touches at most `tile-bytes`;
 //! * no operand of more than `shared-bytes` is read again for each tile.
 //!
-//! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. Tiles cut no
-//! contiguous rows, unless there is no other dimension.
+//! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
+//! contiguous dimension is only tiled if it is the only dimension.
 //!
 //! With `parallel`, the loop is an `scf.forall` if there is enough work for threads, and folds that belong to no
 //! group are tiled as well. Remark: `group`, for each

@@ -430,8 +430,8 @@ impl<'c, 'i> Plan<'c, 'i> {
     }
 }
 
-/// Copies the operations of a block of the consumer, its terminator included.
-fn copy_rest<'c>(inside: &Builder<'c>, block: Blk<'c>, values: &mut ValueMap<'c>) {
+/// Copies the operations of a block, its terminator included.
+pub(super) fn copy_rest<'c>(inside: &Builder<'c>, block: Blk<'c>, values: &mut ValueMap<'c>) {
     for op in mlir::ops(block) {
         inside.located(op.location()).copy(op, values);
     }

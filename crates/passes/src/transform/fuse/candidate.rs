@@ -9,7 +9,6 @@ use tc_dialects::{
 use tc_ir::{
     Context,
     expr::{Expr, Var},
-    map::Variable,
 };
 
 /// An operation taken apart. Its accesses use no variable that has one value.
@@ -78,20 +77,10 @@ impl<'c> Candidate<'c> {
         false
     }
 
-    /// The dimension variables that may have several values.
-    pub(super) fn looping_dims(&self, ir: &Context) -> Vec<Var> {
-        let has_several = |variable: &Variable| {
-            let interval = variable.constant_interval(ir);
-            interval.is_none_or(|interval| interval.as_point().is_none())
-        };
-        let dims = self.view.domain.dims.iter().zip(0..);
-        dims.filter(|(dim, _)| has_several(dim)).map(|(_, number)| Var::Dim(number)).collect()
-    }
-
     /// Whether it writes more elements than it reads of any input, with hardly any work. Each reader
     /// then computes what it needs: that costs less than to store the result and to load it.
     pub(super) fn is_broadcast(&self, ir: &Context) -> bool {
-        let dims = self.looping_dims(ir);
+        let dims = self.view.looping_dims(ir);
         let is_smaller = |access: &Access| {
             let used = ir.vars_of_all(&access.subscripts);
             !dims.iter().all(|dim| used.contains(dim))
@@ -107,16 +96,6 @@ impl<'c> Candidate<'c> {
         let (arguments, yielded) = (mlir::arguments(body), mlir::operands(mlir::terminator(body)));
         let is_copy = arguments == yielded && mlir::ops(body).len() == 1 && arguments.len() == 1;
         is_copy && self.view.inputs.iter().all(|it| it.guard.is_empty() || it.fill == constant)
-    }
-
-    /// Whether what it folds is read once.
-    pub(super) fn reads_once(&self, ir: &Context) -> bool {
-        let dims = self.looping_dims(ir);
-        self.view.inputs.iter().all(|access| {
-            let used = ir.vars_of_all(&access.subscripts);
-            let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
-            !is_folded || dims.iter().all(|dim| used.contains(dim))
-        })
     }
 
     pub(super) fn is_reduction(&self) -> bool {

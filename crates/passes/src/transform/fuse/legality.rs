@@ -45,7 +45,8 @@ pub(super) struct Plan<'c, 'i> {
 pub(super) struct Limits {
     /// The most operations per element that may be computed again.
     pub(super) max_recompute: usize,
-    /// Whether several consumers may compute a producer. What they are is only known once nothing else can be fused.
+    /// Whether several consumers may compute a producer. A consumer has its final form only once nothing else can be
+    /// fused.
     pub(super) duplicates: bool,
 }
 
@@ -65,16 +66,7 @@ pub(super) fn plan<'c, 'i>(
     if !has_one_result(&producer) || (producer.is_reduction() && !has_one_result(&consumer)) {
         return Err("only operations with one tensor result are fused".to_string());
     }
-    if mlir::results(consumer.generic.op()).len() != consumer.view.outputs.len() {
-        return Err("the consumer works on buffers".to_string());
-    }
-    let is_result = |value: &Val| mlir::defining_op(*value) == Some(producer.generic.op());
-    if consumer.view.inits().iter().any(is_result) {
-        return Err("the consumer accumulates into the result of the producer".to_string());
-    }
-    if reads.is_empty() {
-        return Err("the producer gives values of runtime variables".to_string());
-    }
+    check_reads(&consumer, &producer, &reads)?;
     if !producer.view.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
     }
@@ -83,7 +75,7 @@ pub(super) fn plan<'c, 'i>(
         producer.is_broadcast(ir)
             && (body_work(producer.generic.body()) == 0
                 || mlir::uses(mlir::result(producer.generic.op(), 0)).iter().all(|(user, _)| {
-                    Generic::cast(*user).is_none_or(|it| Candidate::new(ir, it).reads_once(ir))
+                    Generic::cast(*user).is_none_or(|it| Candidate::new(ir, it).view.reads_once(ir))
                 }))
     };
     if !is_copied()
@@ -95,7 +87,22 @@ pub(super) fn plan<'c, 'i>(
     compose(ir, consumer, producer, reads, limits.max_recompute)
 }
 
-/// Decides what [`plan`] decides, for a producer that may have other consumers.
+/// Whether the consumer works on tensors, and the result of the producer is one of its inputs only.
+fn check_reads(consumer: &Candidate, producer: &Candidate, reads: &[usize]) -> Result<(), String> {
+    if mlir::results(consumer.generic.op()).len() != consumer.view.outputs.len() {
+        return Err("the consumer works on buffers".to_string());
+    }
+    let is_result = |value: &Val| mlir::defining_op(*value) == Some(producer.generic.op());
+    if consumer.view.inits().iter().any(is_result) {
+        return Err("the consumer accumulates into the result of the producer".to_string());
+    }
+    if reads.is_empty() {
+        return Err("the producer gives values of runtime variables".to_string());
+    }
+    Ok(())
+}
+
+/// Continues [`plan`] without regard to other consumers of the producer.
 fn compose<'c, 'i>(
     ir: &'i Context,
     consumer: Candidate<'c>,
@@ -235,7 +242,7 @@ fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, max_recomput
     if producer.is_reduction() || max_recompute / 4 < work {
         return false;
     }
-    let dims = producer.looping_dims(ir);
+    let dims = producer.view.looping_dims(ir);
     let is_large = |access: &&imap::Access<'c>| {
         let used = ir.vars_of_all(&access.subscripts);
         dims.iter().all(|dim| used.contains(dim))
@@ -257,10 +264,8 @@ fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, max_recomput
         recomputed += inputs.iter().filter(|input| !operands.contains(input)).count();
         let other = Candidate::new(ir, generic);
         let reads = other.reads_of(producer.generic);
-        if reads.is_empty()
-            || !other.reads_once(ir)
-            || other.view.inits().contains(&result)
-            || mlir::results(user).len() != other.view.outputs.len()
+        if !other.view.reads_once(ir)
+            || check_reads(&other, producer, &reads).is_err()
             || compose(ir, other, Candidate::new(ir, producer.generic), reads, max_recompute)
                 .is_err()
         {
@@ -456,7 +461,7 @@ fn check_epilogue(
             return Err("the consumer does not read each element of the reduction once".to_string());
         }
     }
-    if !consumer.looping_dims(ir).iter().all(|var| used.contains(var)) {
+    if !consumer.view.looping_dims(ir).iter().all(|var| used.contains(var)) {
         return Err(
             "the reduction would be computed again for every element that uses it".to_string()
         );

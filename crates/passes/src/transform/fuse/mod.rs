@@ -167,7 +167,7 @@ fn fuse_all<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) ->
     // again, because it has new producers.
     let mut pending = generics(block);
     while let Some(consumer) = pending.pop() {
-        if let Some((fold, copies)) = narrow::narrow(ir, &Candidate::new(ir, consumer)) {
+        if let Some((fold, copies)) = narrow::narrow(ir, consumer) {
             let result = mlir::result(copies.op(), 0);
             mlir::replace(consumer.op(), &[result]);
             remark(

@@ -2,7 +2,7 @@
 //!
 //! A product with a broadcast tensor becomes one when the broadcast is composed into it.
 
-use super::candidate::Candidate;
+use super::{build::copy_rest, candidate::Candidate};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
@@ -16,9 +16,9 @@ use tc_ir::{
 
 /// The fold without the dimensions that its value does not depend on, and the operation in map form that reads
 /// the value along them and applies the epilogue. `None` if the value depends on all dimensions.
-pub(super) fn narrow<'c>(ir: &Context, fold: &Candidate<'c>) -> Option<(Generic<'c>, Generic<'c>)> {
-    let (generic, view) = (fold.generic, &fold.view);
-    let [accumulator] = view.accumulators[..] else { return None };
+pub(super) fn narrow<'c>(ir: &Context, generic: Generic<'c>) -> Option<(Generic<'c>, Generic<'c>)> {
+    let [accumulator] = generic.accumulators()[..] else { return None };
+    let view = Candidate::new(ir, generic).view;
     if view.domain.ranges.is_empty()
         || view.combiner.is_some()
         || !view.domain.constraints.is_empty()
@@ -35,15 +35,15 @@ pub(super) fn narrow<'c>(ir: &Context, fold: &Candidate<'c>) -> Option<(Generic<
     {
         return None;
     }
-    let folded = used_arguments(generic.body());
+    let is_folded = used_arguments(generic.body());
     let folded: Vec<Access> =
-        view.inputs.iter().zip(&folded).filter(|it| *it.1).map(|it| it.0.clone()).collect();
+        view.inputs.iter().zip(&is_folded).filter(|it| *it.1).map(|it| it.0.clone()).collect();
     let elements = view.runtimes.iter().filter_map(Runtime::access);
     let mut exprs: Vec<Expr> = folded.iter().chain(elements).flat_map(Access::exprs).collect();
     exprs.extend(view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten());
     let used: BTreeSet<Var> = ir.vars_of_all(&exprs);
     let subscripts = &view.outputs[0].subscripts;
-    let removed: Vec<(u32, usize)> = fold
+    let removed: Vec<(u32, usize)> = view
         .looping_dims(ir)
         .into_iter()
         .filter(|var| !used.contains(var))
@@ -83,8 +83,7 @@ pub(super) fn narrow<'c>(ir: &Context, fold: &Candidate<'c>) -> Option<(Generic<
     });
     let narrow = narrow.build(ir, &builder, false);
     let arguments = mlir::arguments(generic.body());
-    let is_used = used_arguments(generic.body());
-    let arguments = arguments.into_iter().zip(is_used).filter(|it| it.1).map(|it| it.0);
+    let arguments = arguments.into_iter().zip(is_folded).filter(|it| it.1).map(|it| it.0);
     copy_body(&builder, generic.body(), arguments.collect(), narrow.body());
 
     let mut reads = view.clone();
@@ -140,7 +139,5 @@ fn used_arguments(block: Blk) -> Vec<bool> {
 fn copy_body<'c>(builder: &Builder<'c>, from: Blk<'c>, arguments: Vec<mlir::Val<'c>>, to: Blk<'c>) {
     let mut values: ValueMap = arguments.into_iter().zip(mlir::arguments(to)).collect();
     let inside = Builder::at_end(builder.context, to, builder.location);
-    for op in mlir::ops(from) {
-        inside.located(op.location()).copy(op, &mut values);
-    }
+    copy_rest(&inside, from, &mut values);
 }
