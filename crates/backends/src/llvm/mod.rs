@@ -3,6 +3,7 @@
 //! Calls of LLVM's C API are here and in `cpu/` only. What this module exports is safe.
 
 mod machine;
+mod pipeline;
 mod substitute;
 
 use crate::backend::Error;
@@ -703,8 +704,10 @@ impl Module {
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
-            // Most built-ins are not called: they go before anything is done about them.
-            let passes = c"globaldce,always-inline,default<O3>";
+            let passes = match self.target.is_gpu() {
+                true => c_string("globaldce,always-inline,default<O3>"),
+                false => c_string(&pipeline::for_loop_nests()),
+            };
             let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.generator.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)
