@@ -350,7 +350,10 @@ impl Compilation {
             Some(name) => (cpu::BACKEND, cpu::BACKEND.machine(Some(name)).map_err(Error::Usage)?),
             None => targets::named(&self.target).map_err(Error::Usage)?,
         };
-        Ok((backend, Codegen { machine, threads: self.threads, strict_fp: self.strict_fp }))
+        Ok((
+            backend,
+            Codegen { threads: self.threads, strict_fp: self.strict_fp, ..Codegen::new(machine) },
+        ))
     }
 
     /// How a TML program is compiled.

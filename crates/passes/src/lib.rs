@@ -59,8 +59,9 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::hoist_thread_memory::PASS,
     &transform::infer_ranges::PASS,
     &transform::infer_shapes::PASS,
+    &transform::lift_scratch::PASS,
     &transform::limit_vectorization::PASS,
-    &transform::outline_loops::PASS,
+    &transform::outline_functions::PASS,
     &transform::pad::PASS,
     &transform::raise_while_to_for::PASS,
     &transform::pin_carried_buffers::PASS,
@@ -77,7 +78,8 @@ pub const PASSES: &[&PassInfo] = &[
 ];
 
 /// Names of removed passes, and of those that do their work now.
-pub const REMOVED: &[(&str, &str)] = &[("fuse-outer-dimensions", "imap-tile")];
+pub const REMOVED: &[(&str, &str)] =
+    &[("fuse-outer-dimensions", "imap-tile"), ("outline-loops", "imap-outline-functions")];
 
 /// Shorthands: the option of `tc-opt`, its description, and its pipeline.
 pub const PIPELINES: &[(&str, &str, &str)] = &[

@@ -115,12 +115,17 @@ pub struct Codegen {
     pub threads: usize,
     /// Neither reassociate nor contract floating-point operations.
     pub strict_fp: bool,
+    /// The operations that a function may keep. In one with more, each becomes a function, which equal ones share.
+    pub max_operations: usize,
 }
+
+/// Functions with fewer operations are compiled faster as they are.
+const MAX_OPERATIONS: usize = 32;
 
 impl Codegen {
     /// One thread and relaxed floating-point arithmetic.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, threads: 1, strict_fp: false }
+        Self { machine, threads: 1, strict_fp: false, max_operations: MAX_OPERATIONS }
     }
 }
 

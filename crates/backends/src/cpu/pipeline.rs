@@ -36,7 +36,7 @@ fn build(options: &pass::Options) -> Result<String, String> {
         threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))?;
     let strict_fp = options.truth("strict-fp")?;
     let machine = BACKEND.machine(Some(options.text("target-cpu")))?;
-    let codegen = Codegen { machine, threads, strict_fp };
+    let codegen = Codegen { threads, strict_fp, ..Codegen::new(machine) };
     Ok([BACKEND.legalize(true), BACKEND.lower(&codegen, true)].join(","))
 }
 
@@ -85,7 +85,7 @@ pub fn destinations(upstream: bool) -> String {
 
 /// The second part: buffers and loops. `upstream` as for [`destinations`].
 pub fn to_loops(codegen: &Codegen, upstream: bool) -> String {
-    [to_nests(codegen, upstream), from_nests(codegen)].join(",")
+    [to_nests(codegen, upstream, true), from_nests(codegen)].join(",")
 }
 
 /// The pass that removes attributes of arguments, which LLVM IR cannot hold.
@@ -104,8 +104,9 @@ pub(crate) const BUFFERIZE: [&str; 8] = [
     "cse",
 ];
 
-/// The first half of [`to_loops`]: loop nests, with all allocations and deallocations.
-pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
+/// The first half of [`to_loops`]: loop nests, with all allocations and deallocations. With `outline`, large functions
+/// are divided.
+pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> String {
     let parallel = 1 < codegen.threads;
     let (bits, registers) = codegen.machine.vector_registers();
     let loops = format!(
@@ -135,12 +136,15 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     if upstream {
         passes.extend(["convert-linalg-to-loops", "lower-affine"]);
     }
+    let functions = format!("imap-outline-functions{{max-operations={}}}", codegen.max_operations);
+    if outline {
+        passes.push(&functions);
+    }
+    passes.extend([&*loops, "canonicalize", "cse", "deallocate-local-buffers"]);
+    if outline {
+        passes.push("lift-scratch");
+    }
     passes.extend([
-        // Loops.
-        &*loops,
-        "canonicalize",
-        "cse",
-        "deallocate-local-buffers",
         // Deallocation works on operations whose control flow it knows, loops that is.
         "ownership-based-buffer-deallocation",
         "canonicalize",
@@ -157,7 +161,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
 
 /// The second half of [`to_loops`]: parallel regions, and index arithmetic.
 fn from_nests(codegen: &Codegen) -> String {
-    let mut passes = vec!["outline-loops"];
+    let mut passes = Vec::new();
     if 1 < codegen.threads {
         // Canonicalization removes regions that later passes cannot handle.
         passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory)", "canonicalize"]);

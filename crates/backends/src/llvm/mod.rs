@@ -31,7 +31,7 @@ use std::{
 };
 use substitute::{CONVERSIONS, Element, substitute};
 use tc_dialects::mlir::Op;
-use tc_passes::{target::Machine, transform::outline_loops::NOALIAS};
+use tc_passes::target::Machine;
 
 /// The scalar built-ins as LLVM bitcode.
 static BUILTINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtins.bc"));
@@ -308,7 +308,6 @@ impl Module {
         }
         let module = Self { raw, generator, context, target: target.clone() };
         module.hide_variables();
-        module.mark_noalias();
         Ok(module)
     }
 
@@ -320,41 +319,6 @@ impl Module {
                 if LLVMIsDeclaration(variable) == 0 {
                     LLVMSetLinkage(variable, LLVMLinkage::LLVMInternalLinkage);
                 }
-            }
-        }
-    }
-
-    /// Turns the attribute [`NOALIAS`] into LLVM's, which is one of pointers: every buffer is two
-    /// of them, what was allocated and where the elements are.
-    fn mark_noalias(&self) {
-        let name = c_string(NOALIAS);
-        let length = name.count_bytes() as c_uint;
-        let index = llvm_sys::LLVMAttributeFunctionIndex;
-        for function in self.functions() {
-            // SAFETY: a function of the module, a list as long as that of its parameters, and a
-            // string that lives as long as the attribute.
-            unsafe {
-                let found = LLVMGetStringAttributeAtIndex(function, index, name.as_ptr(), length);
-                if found.is_null() {
-                    continue;
-                }
-                let mut length_of_value = 0;
-                let value = LLVMGetStringAttributeValue(found, &mut length_of_value);
-                let value =
-                    std::slice::from_raw_parts(value.cast::<u8>(), length_of_value as usize);
-                let mut parameters = vec![ptr::null_mut(); LLVMCountParams(function) as usize];
-                LLVMGetParams(function, parameters.as_mut_ptr());
-                let pointers = parameters.iter().enumerate().filter(|(_, parameter)| {
-                    LLVMGetTypeKind(LLVMTypeOf(**parameter)) == LLVMTypeKind::LLVMPointerTypeKind
-                });
-                let kind = LLVMGetEnumAttributeKindForName(c"noalias".as_ptr(), 7);
-                let noalias = LLVMCreateEnumAttribute(self.context.raw, kind, 0);
-                for ((position, _), digit) in pointers.zip(value.iter().flat_map(|it| [it, it])) {
-                    if *digit == b'1' {
-                        LLVMAddAttributeAtIndex(function, position as c_uint + 1, noalias);
-                    }
-                }
-                LLVMRemoveStringAttributeAtIndex(function, index, name.as_ptr(), length);
             }
         }
     }

@@ -23,7 +23,9 @@ pub(super) fn for_loop_nests() -> String {
          licm<allowspeculation>,simple-loop-unswitch<nontrivial;trivial>)"
     );
     let unroll = |more: &str| {
-        format!("loop-unroll<O3;full-unroll-max={MAX_UNROLLED};no-partial;no-upperbound;no-peeling;no-profile-peeling{more}>")
+        format!(
+            "loop-unroll<O3;full-unroll-max={MAX_UNROLLED};no-partial;no-upperbound;no-peeling;no-profile-peeling{more}>"
+        )
     };
     let early_unroll = unroll(";no-runtime");
     let functions = [

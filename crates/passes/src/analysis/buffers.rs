@@ -126,3 +126,17 @@ fn is_contiguous(ty: Type) -> bool {
         is_dense && extent.is_some_and(|extent| 0 < extent)
     })
 }
+
+/// The offset, the sizes and the strides of a type of buffers; `None` where they are open.
+pub(crate) fn parts(buffer: MemRefType) -> Vec<Option<i64>> {
+    let (strides, offset) = buffer.strides_and_offset();
+    let known = |value: i64| (value != i64::MIN).then_some(value);
+    let sizes = mlir::shape(buffer.into());
+    [known(offset)].into_iter().chain(sizes).chain(strides.into_iter().map(known)).collect()
+}
+
+/// The numbers of the parts that are open.
+pub(crate) fn open_parts(buffer: MemRefType) -> Vec<usize> {
+    let parts = parts(buffer).into_iter().enumerate();
+    parts.filter(|(_, part)| part.is_none()).map(|(number, _)| number).collect()
+}

@@ -46,7 +46,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        buffers::{VIEWS, buffers_alone, needs_loops, values_from_outside},
+        buffers::{VIEWS, buffers_alone, needs_loops, open_parts, parts, values_from_outside},
         launches::LAUNCH,
     },
     loops::{INDEPENDENT, build_alloc, build_for, memref},
@@ -613,20 +613,6 @@ impl<'c> Parameter<'c> {
         ];
         inside.value_with("memref.reinterpret_cast", &operands, ty, &attributes)
     }
-}
-
-/// The offset, the sizes and the strides of a type of buffers; `None` where they are open.
-fn parts(buffer: MemRefType) -> Vec<Option<i64>> {
-    let (strides, offset) = buffer.strides_and_offset();
-    let known = |value: i64| (value != i64::MIN).then_some(value);
-    let sizes = mlir::shape(buffer.into());
-    [known(offset)].into_iter().chain(sizes).chain(strides.into_iter().map(known)).collect()
-}
-
-/// The numbers of the parts that are open.
-fn open_parts(buffer: MemRefType) -> Vec<usize> {
-    let parts = parts(buffer).into_iter().enumerate();
-    parts.filter(|(_, part)| part.is_none()).map(|(number, _)| number).collect()
 }
 
 /// A name that every assembler takes.

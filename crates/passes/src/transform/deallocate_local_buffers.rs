@@ -46,7 +46,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 /// Marks an operation that ownership-based deallocation leaves alone.
-const MANUAL: &str = "bufferization.manual_deallocation";
+pub(crate) const MANUAL: &str = "bufferization.manual_deallocation";
 /// Operations that use a buffer and keep no reference to it.
 const USERS: [&str; 9] = [
     "func.call",

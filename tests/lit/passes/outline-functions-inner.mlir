@@ -1,10 +1,10 @@
-// RUN: tc-opt %s --outline-loops=max-loops=1 | FileCheck %s
+// RUN: tc-opt %s --imap-outline-functions=max-operations=1 | FileCheck %s
 
 // The loop of a whole program, with more than 8 loops inside: these are outlined, all to one function.
-// CHECK:      func.func private @program_loop_0(%{{.*}}: index, %{{.*}}: memref<8xf32>, %{{.*}}: memref<8xf32>, %{{.*}}: index)
+// CHECK:      func.func private @program_0(%{{.*}}: index, %{{.*}}: memref<8xf32> {llvm.noalias}, %{{.*}}: memref<8xf32> {llvm.noalias}, %{{.*}}: index)
 // CHECK:      func.func @program(
 // CHECK:        scf.for %[[I:.*]] =
-// CHECK-COUNT-9:  func.call @program_loop_0(%{{.*}}, %{{.*}}, %{{.*}}, %[[I]])
+// CHECK-COUNT-9:  func.call @program_0(%{{.*}}, %{{.*}}, %{{.*}}, %[[I]])
 // CHECK-NOT:      scf.for
 // CHECK:        return
 func.func @program(%a: memref<8xf32>, %b: memref<8xf32>, %n: index) {

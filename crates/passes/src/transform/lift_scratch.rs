@@ -1,0 +1,155 @@
+//! `lift-scratch`: the callers of outlined functions allocate the memory of these.
+//!
+//! Only a function with a C interface can report that there is not enough memory. Besides, memory of one call may serve
+//! the next.
+//!
+//! Before:
+//!
+//! ```mlir
+//! func.func private @f_0(%a: memref<8xf32>) attributes {tc.outlined, ..} {
+//!   %t = memref.alloc() {bufferization.manual_deallocation} : memref<8xf32>
+//!   ..
+//!   memref.dealloc %t {bufferization.manual_deallocation} : memref<8xf32>
+//!   return
+//! }
+//! func.func @f(%a: memref<8xf32>) {
+//!   func.call @f_0(%a)
+//!   ..
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! func.func private @f_0(%a: memref<8xf32>, %t: memref<8xf32> {llvm.noalias}) attributes {tc.outlined, ..} {
+//!   ..
+//!   return
+//! }
+//! func.func @f(%a: memref<8xf32>) {
+//!   %t = memref.alloc() {bufferization.manual_deallocation} : memref<8xf32>
+//!   func.call @f_0(%a, %t)
+//!   memref.dealloc %t {bufferization.manual_deallocation} : memref<8xf32>
+//!   ..
+//! ```
+//!
+//! A function that allocates other memory, of a size that it computes for example, is inlined.
+
+use super::{
+    deallocate_local_buffers::MANUAL,
+    outline_functions::{OUTLINED, argument_attributes},
+};
+use melior::ir::{ValueLike, operation::OperationLike, r#type::FunctionType};
+use std::collections::HashMap;
+use tc_dialects::{
+    mlir::{self, Builder, Op, ValueMap},
+    pass::{Failure, PassInfo, PassRun},
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "lift-scratch",
+    summary: "Allocate the memory of outlined functions where they are called",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["memref"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let functions = mlir::ops(block).into_iter().filter(|op| op.has_attribute(OUTLINED));
+    let functions: Vec<_> = functions.collect();
+    if functions.is_empty() {
+        return Ok(());
+    }
+    let mut calls: HashMap<&str, Vec<Op>> = HashMap::new();
+    mlir::walk(pass.op, &mut |op| {
+        let callee = op.attribute("callee").ok().and_then(|it| mlir::symbol_of(it));
+        if let Some(callee) = callee.filter(|_| mlir::is(op, "func.call")) {
+            calls.entry(callee).or_default().push(op);
+        }
+    });
+    for function in functions {
+        pass.enter(function);
+        let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+        let calls = calls.remove(name).unwrap_or_default();
+        let mut allocations = Vec::new();
+        mlir::walk(function, &mut |op| {
+            if mlir::is(op, "memref.alloc") {
+                allocations.push(op);
+            }
+        });
+        match allocations.iter().all(|op| is_liftable(*op)) {
+            true => lift(function, &allocations, &calls),
+            false => inline(function, &calls),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call may take the memory from its caller: its size is constant, one operation of the function frees it,
+/// and threads do not allocate it at the same time.
+fn is_liftable(allocation: Op) -> bool {
+    allocation.operand_count() == 0
+        && allocation.has_attribute(MANUAL)
+        && mlir::ancestor(allocation, "scf.parallel").is_none()
+}
+
+fn lift<'c>(function: Op<'c>, allocations: &[Op<'c>], calls: &[Op<'c>]) {
+    let (Some(block), Some((mut types, results))) =
+        (mlir::body(function, 0), mlir::function_type(function))
+    else {
+        return;
+    };
+    let context = mlir::context_of(function);
+    let mut attributes = mlir::array_attr(function, "arg_attrs");
+    attributes.resize(types.len(), argument_attributes(context, false));
+    for allocation in allocations {
+        let buffer = mlir::result(*allocation, 0);
+        for call in calls {
+            let around = Builder::before(*call);
+            let copy = around.copy(*allocation, &mut ValueMap::default());
+            let operands = [&mlir::operands(*call)[..], &mlir::results(copy)].concat();
+            mlir::set_operands(*call, &operands);
+            let next = mlir::next(*call).expect("a call is no terminator");
+            for (user, _) in mlir::uses(buffer) {
+                if mlir::is(user, "memref.dealloc") {
+                    let mut map = ValueMap::default();
+                    map.insert(buffer, mlir::result(copy, 0));
+                    Builder::before(next).copy(user, &mut map);
+                }
+            }
+        }
+        let ty = buffer.r#type();
+        let argument = mlir::insert_argument(block, types.len(), ty, allocation.location());
+        types.push(ty);
+        attributes.push(argument_attributes(context, true));
+        for (user, _) in mlir::uses(buffer) {
+            if mlir::is(user, "memref.dealloc") {
+                mlir::erase(user);
+            }
+        }
+        mlir::replace(*allocation, &[argument]);
+    }
+    let ty = FunctionType::new(context, &types, &results).into();
+    mlir::set_attribute(function, "function_type", mlir::type_attr(ty));
+    mlir::set_attribute(function, "arg_attrs", mlir::array(context, &attributes));
+}
+
+fn inline<'c>(function: Op<'c>, calls: &[Op<'c>]) {
+    let Some(block) = mlir::body(function, 0) else { return };
+    for call in calls {
+        let mut map = ValueMap::default();
+        for (argument, operand) in mlir::arguments(block).into_iter().zip(mlir::operands(*call)) {
+            map.insert(argument, operand);
+        }
+        let before = Builder::before(*call);
+        let end = mlir::terminator(block);
+        for op in mlir::ops(block).into_iter().filter(|op| *op != end) {
+            before.copy(op, &mut map);
+        }
+        let results = mlir::operands(end).into_iter();
+        let results: Vec<_> = results.map(|value| map.get(value).unwrap_or(value)).collect();
+        mlir::replace(*call, &results);
+    }
+    mlir::erase(function);
+}
