@@ -286,6 +286,9 @@ pub struct Compilation {
     /// Threads of the compiled program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     threads: usize,
+    /// Threads that compile a large program [default: those of the machine].
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    compile_threads: Option<usize>,
     /// The target, and the machine after a colon: 'cpu' for this machine, 'cpu:NAME' for a processor by
     /// its LLVM name, 'nvvm:sm_80', 'nvvm:sm_90a' or 'nvvm:sm_100a' for a GPU.
     #[arg(long, value_name = "TARGET[:MACHINE]", default_value = "cpu")]
@@ -350,10 +353,10 @@ impl Compilation {
             Some(name) => (cpu::BACKEND, cpu::BACKEND.machine(Some(name)).map_err(Error::Usage)?),
             None => targets::named(&self.target).map_err(Error::Usage)?,
         };
-        Ok((
-            backend,
-            Codegen { threads: self.threads, strict_fp: self.strict_fp, ..Codegen::new(machine) },
-        ))
+        let mut codegen = Codegen::new(machine);
+        (codegen.threads, codegen.strict_fp) = (self.threads, self.strict_fp);
+        codegen.compile_threads = self.compile_threads.unwrap_or(codegen.compile_threads);
+        Ok((backend, codegen))
     }
 
     /// How a TML program is compiled.

@@ -1,6 +1,6 @@
 //! Targets: the machines that programs are compiled for, and the pipelines that lower to them.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, thread};
 
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;
@@ -117,15 +117,19 @@ pub struct Codegen {
     pub strict_fp: bool,
     /// The operations that a function may keep. In one with more, each becomes a function, which equal ones share.
     pub max_operations: usize,
+    /// Threads that compile a large program.
+    pub compile_threads: usize,
 }
 
-/// Functions with fewer operations are compiled faster as they are.
-const MAX_OPERATIONS: usize = 32;
+/// Fewer operations are compiled as fast in one thread as in several.
+const MAX_OPERATIONS: usize = 4;
 
 impl Codegen {
-    /// One thread and relaxed floating-point arithmetic.
+    /// One thread and relaxed floating-point arithmetic, compiled by as many threads as there are.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, threads: 1, strict_fp: false, max_operations: MAX_OPERATIONS }
+        let (threads, max_operations) = (1, MAX_OPERATIONS);
+        let compile_threads = thread::available_parallelism().map_or(1, usize::from);
+        Self { machine, threads, strict_fp: false, max_operations, compile_threads }
     }
 }
 

@@ -65,17 +65,24 @@ func.func @f(%a: memref<8xf32>, %b: memref<8xf32>, %n: index, %p: i1) -> f32 {
   return %sum : f32
 }
 
-// Operations of `imap`: with few others they stay, and one whose buffers have open sizes does as well. A view at a place
-// that is computed is copied.
+// Operations of `imap`: one whose buffers have open sizes stays. A view at a place that is computed is copied, and so is
+// a small constant. A large one is passed.
 // CHECK:      func.func private @g_[[COPY:[0-9]+]](%[[A:.*]]: memref<16xf32> {llvm.noalias}, %[[I:.*]]: index, %[[B:.*]]: memref<4xf32> {llvm.noalias})
 // CHECK-NEXT:   %[[PART:.*]] = memref.subview %[[A]][%[[I]]] [4] [1]
 // CHECK-NEXT:   imap.generic (d) domain: d in [0, 3] ins(%[[PART]][d] : {{.*}}) outs(%[[B]][d] : memref<4xf32>)
+// CHECK:      func.func private @g_[[FILL:[0-9]+]](%[[LARGE:.*]]: memref<65xf32> {llvm.noalias}, %{{.*}}: memref<4xf32> {llvm.noalias})
+// CHECK-NEXT:   %[[SMALL:.*]] = memref.get_global @small
+// CHECK-NEXT:   imap.generic (d) domain: d in [0, 3] ins(%[[SMALL]][], %[[LARGE]][d] : {{.*}})
 // CHECK:      func.func @g(
 // CHECK:        call @g_[[COPY]](
 // CHECK:        call @g_[[COPY]](
-// CHECK:        call @g_[[COPY]](
+// CHECK:        call @g_[[FILL]](
 // CHECK:        imap.generic (d){n}
+memref.global "private" constant @small : memref<f32> = dense<1.0>
+memref.global "private" constant @large : memref<65xf32> = dense<2.0>
 func.func @g(%a: memref<16xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %open: memref<?xf32>, %i: index) {
+  %small = memref.get_global @small : memref<f32>
+  %large = memref.get_global @large : memref<65xf32>
   %part = memref.subview %a[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
   imap.generic (d) domain: d in [0, 3] ins(%part[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%b[d] : memref<4xf32>) {
   ^bb0(%x: f32):
@@ -85,9 +92,10 @@ func.func @g(%a: memref<16xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %open: me
   ^bb0(%x: f32):
     imap.yield %x : f32
   }
-  imap.generic (d) domain: d in [0, 3] ins(%part[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%b[d] : memref<4xf32>) {
-  ^bb0(%x: f32):
-    imap.yield %x : f32
+  imap.generic (d) domain: d in [0, 3] ins(%small[], %large[d] : memref<f32>, memref<65xf32>) outs(%b[d] : memref<4xf32>) {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.addf %x, %y : f32
+    imap.yield %z : f32
   }
   imap.generic (d){n} domain: d in [0, n - 1] runtime(%i : index) ins(%b[0] : memref<4xf32>) outs(%open[d] : memref<?xf32>) {
   ^bb0(%x: f32):

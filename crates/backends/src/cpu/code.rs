@@ -36,8 +36,8 @@ unsafe impl Send for Loaded {}
 unsafe impl Sync for Loaded {}
 
 impl Loaded {
-    /// Loads an object and finds the entries of its functions.
-    pub fn new(object: &[u8], names: &[&str], threads: usize) -> Result<Self, Error> {
+    /// Loads the objects of a program and finds the entries of its functions.
+    pub fn new(objects: &[Vec<u8>], names: &[&str], threads: usize) -> Result<Self, Error> {
         initialize();
         let set_num_threads = open_mp(threads)?;
         // SAFETY: each object of the C API is used as its contract says: builder,
@@ -55,12 +55,14 @@ impl Loaded {
                 ptr::null_mut(),
             ))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                object.as_ptr().cast(),
-                object.len(),
-                c"object".as_ptr(),
-            );
-            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+            for object in objects {
+                let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                    object.as_ptr().cast(),
+                    object.len(),
+                    c"object".as_ptr(),
+                );
+                check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+            }
             for name in names {
                 let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
                 let mut address = 0;

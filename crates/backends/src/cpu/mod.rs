@@ -114,8 +114,8 @@ pub fn lower_by_pass<'c, E: From<Error>>(
     let parts = [pipeline::destinations(upstream), pipeline::to_loops(codegen, upstream)];
     for part in &parts {
         for pass in pipeline::passes(part) {
-            run(&mut copy, pass)?;
-            visit(pass, &copy)?;
+            run(&mut copy, &pass)?;
+            visit(&pass, &copy)?;
         }
     }
     Ok(())
@@ -157,8 +157,12 @@ impl<'c> Lowered<'c> {
         let (mut copy, upstream) = prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
-        run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
-        run(&mut copy, &pipeline::to_llvm(codegen, upstream))?;
+        let context = mlir::context_of(mlir::op_ref(module.as_operation()));
+        context.enable_multi_threading(1 < codegen.compile_threads);
+        let lowered = run(&mut copy, &pipeline::to_loops(codegen, upstream))
+            .and_then(|()| run(&mut copy, &pipeline::to_llvm(codegen, upstream)));
+        context.enable_multi_threading(false);
+        lowered?;
         upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
         Ok(Self { signatures, module: copy, codegen: codegen.clone() })
     }
@@ -179,16 +183,19 @@ impl<'c> Lowered<'c> {
         }
         module.add_entries(&names)?;
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
-        module.optimize()?;
-        Ok(Program { signatures, module, threads: codegen.threads })
+        let parts = llvm::Parts::of(module)?;
+        parts.each(codegen.compile_threads, llvm::Module::optimize)?;
+        let Codegen { threads, compile_threads, .. } = codegen;
+        Ok(Program { signatures, parts, threads, compile_threads })
     }
 }
 
 /// A module compiled to optimized LLVM IR.
 pub struct Program {
     signatures: Vec<Signature>,
-    module: llvm::Module,
+    parts: llvm::Parts,
     threads: usize,
+    compile_threads: usize,
 }
 
 impl Artifact for Program {
@@ -198,9 +205,9 @@ impl Artifact for Program {
 
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
         match form {
-            Form::LlvmIr => Ok(self.module.text().into_bytes()),
-            Form::Assembly => self.module.emit(llvm::Artifact::Assembly),
-            Form::Object => self.module.emit(llvm::Artifact::Object),
+            Form::LlvmIr => self.parts.whole(|module| Ok(module.text().into_bytes())),
+            Form::Assembly => self.parts.whole(|it| it.emit(llvm::Artifact::Assembly)),
+            Form::Object => self.parts.whole(|it| it.emit(llvm::Artifact::Object)),
             Form::Ptx | Form::Cubin => Err(Error::Form { target: "cpu", form, forms: FORMS }),
         }
     }
@@ -211,9 +218,10 @@ impl Artifact for Program {
     }
 
     fn load(&self) -> Result<Compiled, Error> {
-        let object = self.module.emit(llvm::Artifact::Object)?;
+        let emit = |part: &mut llvm::Module| part.emit(llvm::Artifact::Object);
+        let objects = self.parts.each(self.compile_threads, emit)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
-        let code = Arc::new(code::Loaded::new(&object, &names, self.threads)?);
+        let code = Arc::new(code::Loaded::new(&objects, &names, self.threads)?);
         // SAFETY: the entries of the functions were generated for these signatures.
         Ok(unsafe { Compiled::new(self.signatures.clone(), code) })
     }
@@ -239,4 +247,86 @@ fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
 
 pub(crate) fn run(module: &mut Module, pipeline: &str) -> Result<(), Error> {
     run_pipeline(module, pipeline).map_err(|_| Error::Lowering)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Tensor;
+
+    /// A chain of products, each an operation of its own.
+    fn chain(sizes: &[usize]) -> String {
+        let last = sizes[sizes.len() - 1];
+        let mut text = format!("func.func @f(%x0: tensor<{0}x{0}xf32>", sizes[0]);
+        for (number, pair) in sizes.windows(2).enumerate() {
+            text += &format!(", %w{number}: tensor<{}x{}xf32>", pair[0], pair[1]);
+        }
+        text += &format!(") -> tensor<{}x{last}xf32> {{\n", sizes[0]);
+        for (number, pair) in sizes.windows(2).enumerate() {
+            let [rows, inner, columns] = [sizes[0], pair[0], pair[1]];
+            let next = number + 1;
+            text += &format!(
+                "%e{number} = tensor.empty() : tensor<{rows}x{columns}xf32>
+                 %x{next} = imap.generic (i, j)[k] domain: i in [0, {}], j in [0, {}], k in [0, {}]
+                   ins(%x{number}[i, k], %w{number}[k, j] : tensor<{rows}x{inner}xf32>, tensor<{inner}x{columns}xf32>)
+                   outs(%e{number}[i, j] : tensor<{rows}x{columns}xf32>) fold [add f32] {{
+                 ^bb0(%a: f32, %b: f32):
+                   %p = arith.mulf %a, %b : f32
+                   imap.yield %p : f32
+                 }} -> tensor<{rows}x{columns}xf32>\n",
+                rows - 1,
+                columns - 1,
+                inner - 1
+            );
+        }
+        text += &format!("return %x{} : tensor<{}x{last}xf32>\n}}", sizes.len() - 1, sizes[0]);
+        text
+    }
+
+    #[test]
+    fn parts_of_a_program_are_compiled_alike_by_any_number_of_threads() {
+        let sizes = [9, 20, 11, 33, 18, 7, 26, 13];
+        let context = tc_dialects::new_context();
+        let module = Module::parse(&context, &chain(&sizes)).expect("the module parses");
+        let mut objects = Vec::new();
+        for compile_threads in [1, 3] {
+            let codegen = Codegen { compile_threads, ..Codegen::default() };
+            let program = Lowered::new(&module, &codegen).and_then(Lowered::optimize);
+            let program = program.expect("the module compiles");
+            assert!(1 < program.parts.len(), "the program has one part");
+            objects.push(program.emit(Form::Object).expect("an object"));
+
+            let shape = |rows: usize, columns: usize| vec![rows, columns];
+            let ones = |shape: &[usize], value: &dyn Fn(usize, usize) -> f32| {
+                let elements = (0..shape[0]).flat_map(|i| (0..shape[1]).map(move |j| (i, j)));
+                let values: Vec<f32> = elements.map(|(i, j)| value(i, j)).collect();
+                Tensor::from_values(shape, &values).expect("as many values as the shape has")
+            };
+            let mut inputs = vec![ones(&shape(9, 9), &|i, j| f32::from(u8::from(i == j)))];
+            for pair in sizes.windows(2) {
+                let value = |i, j| f32::from(u8::from(i <= j && j <= i + 1));
+                inputs.push(ones(&shape(pair[0], pair[1]), &value));
+            }
+            let mut expected = vec![vec![0_i64; 9]; 9];
+            (0..9).for_each(|i| expected[i][i] = 1);
+            for pair in sizes.windows(2) {
+                let product = |row: &Vec<i64>| {
+                    let element = |j: usize| {
+                        let used = (0..pair[0]).filter(|i| *i <= j && j <= i + 1);
+                        used.map(|i| row[i]).sum::<i64>()
+                    };
+                    (0..pair[1]).map(element).collect::<Vec<_>>()
+                };
+                expected = expected.iter().map(product).collect();
+            }
+            let compiled = program.load().expect("the code loads");
+            let mut found = [ones(&shape(9, 13), &|_, _| f32::NAN)];
+            let function = compiled.function("f").expect("the function of the module");
+            let inputs: Vec<_> = inputs.iter().collect();
+            function.call(&inputs, &mut found).expect("the call succeeds");
+            let expected: Vec<_> = expected.concat().iter().map(|value| *value as f32).collect();
+            assert_eq!(found[0].to_values::<f32>().expect("floats"), expected);
+        }
+        assert!(objects[0] == objects[1], "the objects differ");
+    }
 }

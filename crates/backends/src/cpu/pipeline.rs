@@ -40,8 +40,27 @@ fn build(options: &pass::Options) -> Result<String, String> {
     Ok([BACKEND.legalize(true), BACKEND.lower(&codegen, true)].join(","))
 }
 
-/// The passes of a textual pipeline, with their options.
-pub(super) fn passes(pipeline: &str) -> Vec<&str> {
+/// Passes on each function, which run on several functions at the same time.
+fn in_functions(passes: &[&str]) -> String {
+    format!("func.func({})", passes.join(","))
+}
+
+/// The passes of a textual pipeline, with their options, one by one.
+pub(super) fn passes(pipeline: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in split(pipeline) {
+        match part.strip_suffix(')').and_then(|it| it.split_once('(')) {
+            Some((anchor, inner)) if !anchor.contains('{') => {
+                found.extend(passes(inner).iter().map(|pass| format!("{anchor}({pass})")));
+            }
+            _ => found.push(part.to_string()),
+        }
+    }
+    found
+}
+
+/// The parts of a pipeline that no parentheses or braces enclose.
+fn split(pipeline: &str) -> Vec<&str> {
     let mut depth = 0;
     let at_commas = |character| {
         match character {
@@ -110,8 +129,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     let parallel = 1 < codegen.threads;
     let (bits, registers) = codegen.machine.vector_registers();
     let loops = format!(
-        "func.func(convert-imap-to-scf{{parallel={parallel} parallel-threshold={} strict-fp={} \
-         vector-bits={bits} vector-registers={registers}}})",
+        "convert-imap-to-scf{{parallel={parallel} parallel-threshold={} strict-fp={} \
+         vector-bits={bits} vector-registers={registers}}}",
         codegen.machine.parallel_threshold(),
         codegen.strict_fp
     );
@@ -140,20 +159,19 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     if outline {
         passes.push(&functions);
     }
-    passes.extend([&*loops, "canonicalize", "cse", "deallocate-local-buffers"]);
+    let loops = in_functions(&[&loops, "canonicalize", "cse"]);
+    passes.extend([&*loops, "deallocate-local-buffers"]);
     if outline {
         passes.push("lift-scratch");
     }
     passes.extend([
         // Deallocation works on operations whose control flow it knows, loops that is.
         "ownership-based-buffer-deallocation",
-        "canonicalize",
-        "buffer-deallocation-simplification",
+        "func.func(canonicalize,buffer-deallocation-simplification)",
         "bufferization-lower-deallocations",
         "convert-bufferization-to-memref",
         "expand-strided-copies",
-        "cse",
-        "canonicalize",
+        "func.func(cse,canonicalize)",
         "hoist-deallocations",
     ]);
     passes.join(",")
@@ -164,13 +182,12 @@ fn from_nests(codegen: &Codegen) -> String {
     let mut passes = Vec::new();
     if 1 < codegen.threads {
         // Canonicalization removes regions that later passes cannot handle.
-        passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory)", "canonicalize"]);
+        passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory,canonicalize)"]);
     }
     passes.extend([
         // Only now, because canonicalization keeps regions that hold calls of functions.
         "convert-imap-to-arith",
-        "canonicalize",
-        "cse",
+        "func.func(canonicalize,cse)",
         "hoist-divisions",
         "limit-vectorization",
     ]);
@@ -192,18 +209,20 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
             "convert-complex-to-standard",
         ]);
     }
-    passes.extend([
+    let expand = in_functions(&[
         "expand-strided-metadata",
         "lower-affine",
         // Conversions of bf16, which few processors have.
-        "func.func(arith-expand{include-bf16=true})",
+        "arith-expand{include-bf16=true}",
         "convert-scf-to-cf",
         "convert-math-to-llvm",
+    ]);
+    passes.extend([
+        &*expand,
         "convert-math-to-libm",
-        "convert-vector-to-llvm",
+        "func.func(convert-vector-to-llvm)",
         "finalize-memref-to-llvm",
-        "convert-index-to-llvm",
-        "convert-arith-to-llvm",
+        "func.func(convert-index-to-llvm,convert-arith-to-llvm)",
         "convert-cf-to-llvm",
     ]);
     if upstream {
@@ -217,8 +236,7 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
         "convert-func-to-llvm",
         "reconcile-unrealized-casts",
         "store-bools-as-bytes",
-        "canonicalize",
-        "cse",
+        "llvm.func(canonicalize,cse)",
     ]);
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
@@ -231,7 +249,8 @@ mod tests {
 
     #[test]
     fn pipelines_split_into_passes() {
-        let found = passes("cse,func.func(a{b=1 c=2},d),e{f=1,g=2},h");
-        assert_eq!(found, ["cse", "func.func(a{b=1 c=2},d)", "e{f=1,g=2}", "h"]);
+        let found = passes("cse,func.func(a{b=1 c=2},d),e{f=1,g=2},h{i=(1)}");
+        let functions = ["func.func(a{b=1 c=2})", "func.func(d)"];
+        assert_eq!(found, ["cse", functions[0], functions[1], "e{f=1,g=2}", "h{i=(1)}"]);
     }
 }

@@ -2,9 +2,12 @@
 //!
 //! Calls of LLVM's C API are here and in `cpu/` only. What this module exports is safe.
 
+mod divide;
 mod machine;
 mod pipeline;
 mod substitute;
+
+pub(crate) use divide::Parts;
 
 use crate::backend::Error;
 use llvm_sys::{
@@ -279,6 +282,8 @@ pub(crate) struct Module {
     generator: CodeGenerator,
     pub context: Context,
     target: Machine,
+    /// Functions that another part of the program defines.
+    elsewhere: Vec<String>,
 }
 
 pub(crate) struct OwnedModule(pub *mut LLVMModule);
@@ -306,7 +311,8 @@ impl Module {
             LLVMSetModuleDataLayout(raw.0, layout);
             LLVMDisposeTargetData(layout);
         }
-        let module = Self { raw, generator, context, target: target.clone() };
+        let module =
+            Self { raw, generator, context, target: target.clone(), elsewhere: Vec::new() };
         module.hide_variables();
         Ok(module)
     }
@@ -669,9 +675,10 @@ impl Module {
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
             let passes = match self.target.is_gpu() {
-                true => c_string("globaldce,always-inline,default<O3>"),
-                false => c_string(&pipeline::for_loop_nests()),
+                true => "globaldce,always-inline,default<O3>",
+                false => &pipeline::for_loop_nests(),
             };
+            let passes = c_string(passes);
             let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.generator.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)
@@ -754,7 +761,7 @@ impl Module {
             LLVMDisposeMemoryBuffer(buffer);
             self.context.check("code generation failed", false)?;
             if let Artifact::Object = artifact {
-                check_symbols(&bytes)?;
+                check_symbols(&bytes, &self.elsewhere)?;
             }
             Ok(bytes)
         }
@@ -768,9 +775,9 @@ pub(crate) fn is_allowed_symbol(name: &str) -> bool {
     allowed.contains(&name) || name.starts_with("__kmpc_") || name.starts_with("omp_")
 }
 
-/// Checks that an object refers to the symbols of [`is_allowed_symbol`] only: code generation may
+/// Checks that an object refers to the symbols of [`is_allowed_symbol`], and those that are `elsewhere`, only: code generation may
 /// have made calls of other ones. Formats of systems without ELF and Mach-O are not read.
-fn check_symbols(bytes: &[u8]) -> Result<(), Error> {
+fn check_symbols(bytes: &[u8], elsewhere: &[String]) -> Result<(), Error> {
     use object::{Object, ObjectSymbol};
     let Ok(object) = object::File::parse(bytes) else { return Ok(()) };
     // The names of a system begin with its prefix.
@@ -779,7 +786,7 @@ fn check_symbols(bytes: &[u8]) -> Result<(), Error> {
     let names = undefined.filter_map(|it| it.name().ok().map(str::to_string));
     let foreign = names
         .map(|it| it.strip_prefix(prefix).unwrap_or(&it).to_string())
-        .find(|it| !it.is_empty() && !is_allowed_symbol(it));
+        .find(|it| !it.is_empty() && !is_allowed_symbol(it) && !elsewhere.contains(it));
     match foreign {
         Some(name) => Err(Error::Llvm(format!(
             "the object needs '{name}', which the compiler does not define"

@@ -14,9 +14,10 @@ pub(super) fn for_loop_nests() -> String {
     let last = "simplifycfg<switch-range-to-icmp;keep-loops;hoist-loads-stores-with-cond-faulting;\
                 speculate-unpredictables>";
     let rotate = "loop-rotate<header-duplication;no-prepare-for-lto>";
-    // Most built-ins are not called: they go before anything is done about them.
+    // Most built-ins are not called, and other parts of the program have functions of their own: these go before
+    // anything is done about them.
     let builtins = format!(
-        "globaldce,inferattrs,function<eager-inv>({simplify},sroa<modify-cfg>,early-cse<>),always-inline,globalopt"
+        "elim-avail-extern,globaldce,inferattrs,function<eager-inv>({simplify},sroa<modify-cfg>,early-cse<>),always-inline,globalopt"
     );
     let invariants = format!(
         "loop-mssa(loop-instsimplify,loop-simplifycfg,licm<no-allowspeculation>,{rotate},\

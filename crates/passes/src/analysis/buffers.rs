@@ -103,6 +103,18 @@ fn roots(value: Val) -> Option<HashSet<usize>> {
     Some(found)
 }
 
+/// The attribute of an argument that shares no memory with others.
+pub(crate) const NOALIAS: &str = "llvm.noalias";
+
+/// Whether a value is an argument of a function that shares no memory with the others.
+pub(crate) fn is_noalias(value: Val) -> bool {
+    let Some(function) = mlir::argument_parent(value) else { return false };
+    let attributes = mlir::array_attr(function, "arg_attrs");
+    let own = attributes.get(mlir::number(value)).copied();
+    mlir::is(function, "func.func")
+        && own.is_some_and(|it| mlir::dictionary_entry(it, NOALIAS).is_some())
+}
+
 /// Whether a copy is between ranked buffers of which one is not contiguous.
 pub(crate) fn needs_loops(copy: Op) -> bool {
     let types: Vec<_> = mlir::operands(copy).iter().map(|it| it.r#type()).collect();

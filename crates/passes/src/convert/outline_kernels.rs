@@ -46,7 +46,9 @@ use super::{
 };
 use crate::{
     analysis::{
-        buffers::{VIEWS, buffers_alone, needs_loops, open_parts, parts, values_from_outside},
+        buffers::{
+            NOALIAS, VIEWS, buffers_alone, needs_loops, open_parts, parts, values_from_outside,
+        },
         launches::LAUNCH,
     },
     loops::{INDEPENDENT, build_alloc, build_for, memref},
@@ -441,7 +443,7 @@ impl<'c> Kernels<'c> {
             for (number, (passed_as, ty)) in parameter.passed.iter().enumerate() {
                 passed.push(*passed_as);
                 types.push(*ty);
-                let noalias = ("llvm.noalias", Attribute::unit(self.context));
+                let noalias = (NOALIAS, Attribute::unit(self.context));
                 let is_noalias = is_alone && !is_exchanged && number == 0;
                 let entries = if is_noalias { vec![noalias] } else { Vec::new() };
                 attributes.push(mlir::dictionary(self.context, &entries));

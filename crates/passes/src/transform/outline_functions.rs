@@ -31,14 +31,14 @@
 //! `max-operations` operations, as the loop of a whole program does, is not taken as a whole: those inside of it are.
 //! A loop that gives a buffer stays.
 //!
-//! What an operation uses becomes arguments. Constants are copied, and so are views at places that are computed.
+//! What an operation uses becomes arguments. Small constants are copied, and so are views at places that are computed.
 //! A buffer is passed as a pointer, so an operation on one whose sizes or strides are open stays. The arguments of the
 //! function itself must not overlap, as those of all compiled functions.
 //!
 //! Option: `max-operations`, how many a function may keep.
 //! Remark: how many operations were outlined, and to how many functions.
 
-use crate::analysis::buffers::{VIEWS, buffers_alone, open_parts, values_from_outside};
+use crate::analysis::buffers::{NOALIAS, VIEWS, buffers_alone, open_parts, values_from_outside};
 use melior::ir::{
     Attribute, Type, ValueLike,
     operation::{OperationLike, OperationPrintingFlags},
@@ -70,6 +70,8 @@ pub const PASS: PassInfo = PassInfo {
 pub(crate) const OUTLINED: &str = "tc.outlined";
 /// Loops that make a nest.
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
+/// The elements of constants that are copied rather than passed, so that LLVM knows them.
+const MAX_CONSTANT: u64 = 64;
 /// An operation of `imap` becomes about as many loops.
 const LOOPS_PER_OPERATION: i64 = 8;
 
@@ -226,7 +228,7 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> Option<(Op<'c>, Vec<Val<'c>>)> {
 
 /// The attributes of an argument: of a buffer, whether it shares no memory with the others.
 pub(crate) fn argument_attributes(context: &melior::Context, is_alone: bool) -> Attribute<'_> {
-    let noalias = ("llvm.noalias", Attribute::unit(context));
+    let noalias = (NOALIAS, Attribute::unit(context));
     mlir::dictionary(context, if is_alone { std::slice::from_ref(&noalias) } else { &[] })
 }
 
@@ -245,7 +247,10 @@ impl<'c> Used<'c> {
         }
         let is_copied = |op: &Op<'c>| {
             let is_view = VIEWS.contains(&mlir::name(*op)) && !is_static(value.r#type());
-            is_view || mlir::is(*op, "arith.constant")
+            let is_small = || num_elements(value.r#type()) <= MAX_CONSTANT;
+            is_view
+                || mlir::is(*op, "arith.constant")
+                || mlir::is(*op, "memref.get_global") && is_small()
         };
         match mlir::defining_op(value).filter(is_copied) {
             Some(op) => {
@@ -255,6 +260,14 @@ impl<'c> Used<'c> {
             None => self.passed.push(value),
         }
     }
+}
+
+/// The elements of a buffer; `u64::MAX` if its sizes are open.
+fn num_elements(ty: Type) -> u64 {
+    let extents = mlir::shape(ty).into_iter();
+    extents.fold(1, |product: u64, extent| {
+        product.saturating_mul(extent.map_or(u64::MAX, i64::unsigned_abs))
+    })
 }
 
 /// Whether a pointer is all that is needed of a value, if it is a buffer.

@@ -5,6 +5,7 @@ use super::{
     work::{self, Work},
 };
 use crate::{
+    analysis::buffers::is_noalias,
     convert::loop_nest::{
         Choices,
         emit::{Nest, Output, Scope},
@@ -498,16 +499,16 @@ pub(super) fn declare_distinct<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope
     }
 }
 
-/// The argument of a converted function or the allocation that a buffer is a view of, by
-/// a key.
+/// The argument of a function or the allocation that a buffer is a view of, by a key; `None` if that may be in the
+/// memory of another one.
 fn origin(value: Val) -> Option<usize> {
     let mut value = value;
     loop {
         let Some(op) = mlir::defining_op(value) else {
             let block = mlir::argument_block(value)?;
             let function = mlir::op_ref(block.parent_operation()?);
-            let ours = mlir::is(function, "func.func") && function.attribute("tc.checks").is_ok();
-            return ours.then(|| mlir::value_key(value));
+            let ours = mlir::is(function, "func.func") && function.has_attribute("tc.checks");
+            return (ours || is_noalias(value)).then(|| mlir::value_key(value));
         };
         match mlir::name(op) {
             "memref.alloc" | "memref.alloca" => return Some(mlir::value_key(value)),

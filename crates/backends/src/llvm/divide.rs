@@ -1,0 +1,204 @@
+//! Modules in parts, so that several threads optimize them and generate code.
+//!
+//! The functions of a program that are never inlined, those of `imap-outline-functions`, are divided among the parts.
+//! The rest is in the first part; what the others need of it, constants and built-ins, they have copies of. How a module
+//! is divided depends on the module alone, so the number of threads changes no code.
+
+use super::{CodeGenerator, Context, Module, OwnedModule, instructions};
+use crate::backend::Error;
+use llvm_sys::{
+    LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility,
+    bit_reader::LLVMParseBitcodeInContext2,
+    bit_writer::LLVMWriteBitcodeToMemoryBuffer,
+    core::*,
+    linker::LLVMLinkModules2,
+    prelude::{LLVMMemoryBufferRef, LLVMValueRef},
+};
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    mem, ptr,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// The most parts of a module.
+const MAX_PARTS: usize = 4;
+/// Fewer instructions are not worth a part: LLVM compiles them in about ten milliseconds.
+const MIN_INSTRUCTIONS: usize = 500;
+
+// SAFETY: a module has an LLVM context and a code generator of its own, which no other thread has.
+unsafe impl Send for Module {}
+
+/// A module, or the parts of one.
+pub(crate) struct Parts(Vec<Mutex<Module>>);
+
+impl Parts {
+    /// Divides a module that has not been optimized into parts of about the same size.
+    ///
+    /// # Errors
+    /// LLVM cannot read its own bitcode.
+    pub fn of(module: Module) -> Result<Self, Error> {
+        let functions = module.functions().into_iter().filter(|it| is_divisible(*it));
+        let mut sizes: Vec<_> = functions.map(|it| (instructions(it).len(), it)).collect();
+        let total: usize = sizes.iter().map(|(size, _)| size).sum();
+        let num_parts = (total / MIN_INSTRUCTIONS).min(MAX_PARTS).min(sizes.len());
+        if num_parts < 2 {
+            return Ok(Self(vec![Mutex::new(module)]));
+        }
+        // The largest first, each to the part with the least so far.
+        sizes.sort_by_key(|(size, _)| Reverse(*size));
+        let (mut filled, mut part_of) = (vec![0; num_parts], HashMap::new());
+        for (size, function) in sizes {
+            let part = (0..num_parts).min_by_key(|part| filled[*part]).unwrap_or(0);
+            filled[part] += size;
+            part_of.insert(module.name(function), part);
+            // SAFETY: a function of the module.
+            unsafe {
+                LLVMSetLinkage(function, LLVMLinkage::LLVMExternalLinkage);
+                LLVMSetVisibility(function, LLVMVisibility::LLVMHiddenVisibility);
+            }
+        }
+        let bitcode = Bitcode::of(&module);
+        let mut parts = vec![module];
+        for _ in 1..num_parts {
+            let (generator, context) = (CodeGenerator::new(&parts[0].target)?, Context::new());
+            let raw = bitcode.parse(&context)?;
+            let (target, elsewhere) = (parts[0].target.clone(), Vec::new());
+            parts.push(Module { raw, generator, context, target, elsewhere });
+        }
+        for (number, part) in parts.iter_mut().enumerate() {
+            for function in part.functions() {
+                let name = part.name(function);
+                // SAFETY: a function of the part.
+                unsafe {
+                    let is_symbol = LLVMGetLinkage(function) == LLVMLinkage::LLVMExternalLinkage
+                        && LLVMIsDeclaration(function) == 0;
+                    if is_symbol && part_of.get(&name).copied().unwrap_or(0) != number {
+                        // LLVM drops such bodies.
+                        LLVMSetLinkage(function, LLVMLinkage::LLVMAvailableExternallyLinkage);
+                        part.elsewhere.push(name);
+                    }
+                }
+            }
+        }
+        Ok(Self(parts.into_iter().map(Mutex::new).collect()))
+    }
+
+    /// The number of parts.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Does some work on each part, in so many threads. The results are in the order of the parts.
+    ///
+    /// # Errors
+    /// The first error of the work.
+    pub fn each<T: Send>(
+        &self,
+        threads: usize,
+        work: impl Fn(&mut Module) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let next = AtomicUsize::new(0);
+        let run = || {
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(part) = self.0.get(number) else { return done };
+                done.push((number, work(&mut lock(part))));
+            }
+        };
+        let mut done = thread::scope(|scope| {
+            let others = (1..threads.min(self.0.len())).map(|_| scope.spawn(run));
+            let others: Vec<_> = others.collect();
+            let mut done = run();
+            for other in others {
+                match other.join() {
+                    Ok(found) => done.extend(found),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            done
+        });
+        done.sort_by_key(|(number, _)| *number);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+
+    /// Uses the whole module.
+    ///
+    /// # Errors
+    /// The work's, or LLVM cannot read its own bitcode or link it.
+    pub fn whole<T>(&self, work: impl FnOnce(&Module) -> Result<T, Error>) -> Result<T, Error> {
+        let [first, rest @ ..] = &self.0[..] else { unreachable!("a module has a part") };
+        if rest.is_empty() {
+            return work(&lock(first));
+        }
+        let target = lock(first).target.clone();
+        let (generator, context) = (CodeGenerator::new(&target)?, Context::new());
+        let raw = Bitcode::of(&lock(first)).parse(&context)?;
+        for part in rest {
+            let part = Bitcode::of(&lock(part)).parse(&context)?;
+            // SAFETY: modules of one context; linking consumes the second one.
+            let failed = unsafe { LLVMLinkModules2(raw.0, part.0) } != 0;
+            mem::forget(part);
+            context.check("cannot link the parts of the program", failed)?;
+        }
+        let whole = Module { raw, generator, context, target, elsewhere: Vec::new() };
+        for function in whole.functions() {
+            // SAFETY: a function of the module. What parts call of each other is no symbol of the program.
+            unsafe {
+                if LLVMGetVisibility(function) == LLVMVisibility::LLVMHiddenVisibility
+                    && LLVMIsDeclaration(function) == 0
+                {
+                    LLVMSetVisibility(function, LLVMVisibility::LLVMDefaultVisibility);
+                    LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+                }
+            }
+        }
+        work(&whole)
+    }
+}
+
+fn lock(part: &Mutex<Module>) -> MutexGuard<'_, Module> {
+    part.lock().expect("a thread that fails ends the work")
+}
+
+fn is_divisible(function: LLVMValueRef) -> bool {
+    // SAFETY: a function; the name has this length.
+    unsafe {
+        let kind = LLVMGetEnumAttributeKindForName(c"noinline".as_ptr(), 8);
+        let noinline = LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind);
+        LLVMIsDeclaration(function) == 0
+            && LLVMGetLinkage(function) == LLVMLinkage::LLVMInternalLinkage
+            && !noinline.is_null()
+    }
+}
+
+/// A module as LLVM stores it.
+struct Bitcode(LLVMMemoryBufferRef);
+
+impl Bitcode {
+    fn of(module: &Module) -> Self {
+        // SAFETY: the module is alive.
+        Self(unsafe { LLVMWriteBitcodeToMemoryBuffer(module.raw.0) })
+    }
+
+    fn parse(&self, context: &Context) -> Result<OwnedModule, Error> {
+        let mut module = ptr::null_mut();
+        // SAFETY: context and buffer are alive; everything is parsed at once.
+        let failed = unsafe { LLVMParseBitcodeInContext2(context.raw, self.0, &mut module) } != 0;
+        context.check("cannot read bitcode", failed)?;
+        Ok(OwnedModule(module))
+    }
+}
+
+impl Drop for Bitcode {
+    fn drop(&mut self) {
+        // SAFETY: owned.
+        unsafe { LLVMDisposeMemoryBuffer(self.0) }
+    }
+}
