@@ -65,7 +65,7 @@ func.func @f(%a: memref<8xf32>, %b: memref<8xf32>, %n: index, %p: i1) -> f32 {
   return %sum : f32
 }
 
-// Operations of `imap`: one whose buffers have open sizes stays. A view at a place that is computed is copied, and so is
+// Operations of `imap`. Buffers with open sizes are no pointers. A view at a place that is computed is copied, and so is
 // a small constant. A large one is passed.
 // CHECK:      func.func private @g_[[COPY:[0-9]+]](%[[A:.*]]: memref<16xf32> {llvm.noalias}, %[[I:.*]]: index, %[[B:.*]]: memref<4xf32> {llvm.noalias})
 // CHECK-NEXT:   %[[PART:.*]] = memref.subview %[[A]][%[[I]]] [4] [1]
@@ -73,11 +73,13 @@ func.func @f(%a: memref<8xf32>, %b: memref<8xf32>, %n: index, %p: i1) -> f32 {
 // CHECK:      func.func private @g_[[FILL:[0-9]+]](%[[LARGE:.*]]: memref<65xf32> {llvm.noalias}, %{{.*}}: memref<4xf32> {llvm.noalias})
 // CHECK-NEXT:   %[[SMALL:.*]] = memref.get_global @small
 // CHECK-NEXT:   imap.generic (d) domain: d in [0, 3] ins(%[[SMALL]][], %[[LARGE]][d] : {{.*}})
+// CHECK:      func.func private @g_[[OPEN:[0-9]+]](%{{.*}}: index, %{{.*}}: memref<4xf32> {llvm.noalias}, %{{.*}}: memref<?xf32> {llvm.noalias}) attributes {llvm.linkage
+// CHECK-NEXT:   imap.generic (d){n}
 // CHECK:      func.func @g(
 // CHECK:        call @g_[[COPY]](
 // CHECK:        call @g_[[COPY]](
 // CHECK:        call @g_[[FILL]](
-// CHECK:        imap.generic (d){n}
+// CHECK:        call @g_[[OPEN]](
 memref.global "private" constant @small : memref<f32> = dense<1.0>
 memref.global "private" constant @large : memref<65xf32> = dense<2.0>
 func.func @g(%a: memref<16xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %open: memref<?xf32>, %i: index) {

@@ -32,8 +32,8 @@
 //! A loop that gives a buffer stays.
 //!
 //! What an operation uses becomes arguments. Small constants are copied, and so are views at places that are computed.
-//! A buffer is passed as a pointer, so an operation on one whose sizes or strides are open stays. The arguments of the
-//! function itself must not overlap, as those of all compiled functions.
+//! Buffers are passed as pointers if none of them has open sizes or strides. The arguments of the function itself must
+//! not overlap, as those of all compiled functions.
 //!
 //! Option: `max-operations`, how many a function may keep.
 //! Remark: how many operations were outlined, and to how many functions.
@@ -95,10 +95,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             continue;
         }
         let function_name = mlir::string_attr(function, "sym_name").unwrap_or_default();
-        let (before, mut num_outlined) = (made.len(), 0);
-        for op in operations {
-            let Some((outlined, passed)) = outline(function, op) else { continue };
-            num_outlined += 1;
+        let before = made.len();
+        for op in &operations {
+            let (outlined, passed) = outline(function, *op);
             let flags = OperationPrintingFlags::new().use_local_scope();
             let text = outlined.to_string_with_flags(flags).map_err(|_| Failure)?;
             let number = made.len();
@@ -116,10 +115,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
                     entry.insert(name)
                 }
             };
-            let types: Vec<_> = mlir::results(op).iter().map(|it| it.r#type()).collect();
+            let types: Vec<_> = mlir::results(*op).iter().map(|it| it.r#type()).collect();
             let callee = ("callee", mlir::symbol(pass.context, name));
-            let call = Builder::before(op).op_with("func.call", &passed, &types, &[callee], vec![]);
-            mlir::replace(op, &mlir::results(call));
+            let call =
+                Builder::before(*op).op_with("func.call", &passed, &types, &[callee], vec![]);
+            mlir::replace(*op, &mlir::results(call));
         }
         remark(
             function.location(),
@@ -128,7 +128,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             "operations",
             function_name,
             &[
-                ("Outlined", &num_outlined.to_string()),
+                ("Outlined", &operations.len().to_string()),
                 ("Functions", &(made.len() - before).to_string()),
             ],
         );
@@ -172,16 +172,12 @@ fn num_loops(op: Op) -> i64 {
     count
 }
 
-/// Makes a function of an operation, without a name, before the one that it stands in. With what it is to
-/// be called with. `None` if a function cannot take what the operation uses.
-fn outline<'c>(function: Op<'c>, op: Op<'c>) -> Option<(Op<'c>, Vec<Val<'c>>)> {
+/// Makes a function of an operation, without a name, before the one that it stands in. With what it is to be called with.
+fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let context = mlir::context_of(function);
     let mut used = Used::default();
     values_from_outside(op).into_iter().for_each(|value| used.add(value));
     let passed = used.passed;
-    if !passed.iter().all(|value| is_static(value.r#type())) {
-        return None;
-    }
     let types: Vec<_> = passed.iter().map(|value| value.r#type()).collect();
     let result_types: Vec<_> = mlir::results(op).iter().map(|value| value.r#type()).collect();
 
@@ -206,24 +202,27 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> Option<(Op<'c>, Vec<Val<'c>>)> {
     let attributes: Vec<_> = attributes.collect();
     let ty: Type = FunctionType::new(context, &types, &result_types).into();
     let unit = Attribute::unit(context);
+    let are_pointers = passed.iter().all(|value| is_static(value.r#type()));
+    let convention = are_pointers.then_some(("llvm.bareptr", unit));
+    // LLVM would put what is called once where it is called.
+    let passed_on = mlir::array(context, &[mlir::string(context, "noinline")]);
+    let properties = [
+        ("sym_name", mlir::string(context, "")),
+        ("sym_visibility", mlir::string(context, "private")),
+        ("function_type", mlir::type_attr(ty)),
+        ("arg_attrs", mlir::array(context, &attributes)),
+        ("llvm.linkage", mlir::parse_attribute(context, "#llvm.linkage<internal>")),
+        (OUTLINED, unit),
+        ("passthrough", passed_on),
+    ];
     let outlined = Builder::before(function).located(op.location()).op_with(
         "func.func",
         &[],
         &[],
-        &[
-            ("sym_name", mlir::string(context, "")),
-            ("sym_visibility", mlir::string(context, "private")),
-            ("function_type", mlir::type_attr(ty)),
-            ("arg_attrs", mlir::array(context, &attributes)),
-            ("llvm.linkage", mlir::parse_attribute(context, "#llvm.linkage<internal>")),
-            ("llvm.bareptr", unit),
-            (OUTLINED, unit),
-            // LLVM would put what is called once where it is called.
-            ("passthrough", mlir::array(context, &[mlir::string(context, "noinline")])),
-        ],
+        &[&properties[..], convention.as_slice()].concat(),
         vec![region],
     );
-    Some((outlined, passed))
+    (outlined, passed)
 }
 
 /// The attributes of an argument: of a buffer, whether it shares no memory with the others.
