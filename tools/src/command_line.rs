@@ -355,7 +355,11 @@ impl Compilation {
         };
         let mut codegen = Codegen::new(machine);
         (codegen.threads, codegen.strict_fp) = (self.threads, self.strict_fp);
-        codegen.compile_threads = self.compile_threads.unwrap_or(codegen.compile_threads);
+        codegen.compile_threads = match self.mlir_print_ir_after_all {
+            // Threads would print at the same time.
+            true => 1,
+            false => self.compile_threads.unwrap_or(codegen.compile_threads),
+        };
         Ok((backend, codegen))
     }
 

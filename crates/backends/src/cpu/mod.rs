@@ -18,7 +18,7 @@ use crate::{
 };
 use melior::ir::Module;
 use std::sync::{Arc, Once};
-use tc_dialects::mlir;
+use tc_dialects::{imap::AnyIndexed, mlir};
 use tc_passes::{
     run_pipeline,
     target::{Codegen, Machine, Target},
@@ -157,8 +157,14 @@ impl<'c> Lowered<'c> {
         let (mut copy, upstream) = prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
+        let mut num_operations = 0;
+        mlir::walk(mlir::op_ref(copy.as_operation()), &mut |op| {
+            num_operations += usize::from(AnyIndexed::cast(op).is_some());
+        });
+        // Threads share tables of types and attributes: a small program is lowered faster by one.
+        let is_large = codegen.max_operations < num_operations;
         let context = mlir::context_of(mlir::op_ref(module.as_operation()));
-        context.enable_multi_threading(1 < codegen.compile_threads);
+        context.enable_multi_threading(is_large && 1 < codegen.compile_threads);
         let lowered = run(&mut copy, &pipeline::to_loops(codegen, upstream))
             .and_then(|()| run(&mut copy, &pipeline::to_llvm(codegen, upstream)));
         context.enable_multi_threading(false);

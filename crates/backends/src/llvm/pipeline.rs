@@ -4,9 +4,9 @@
 /// they make a row of 32 vectors one block, which is no faster, and which takes long to compile.
 const MAX_UNROLLED: u32 = 4;
 
-/// The pipeline as text. It is `default<O3>` of LLVM 22 without the passes for other languages, those for
-/// branches that loop nests do not have, and those that [`super::initialize`] switches off, and with [`MAX_UNROLLED`]: about two thirds of the time, for code that is
-/// as fast.
+/// The pipeline as text. It is `default<O3>` of LLVM 22 without the passes for other languages, those for branches that
+/// loop nests do not have, and those that [`super::initialize`] switches off. With [`MAX_UNROLLED`], it takes about two
+/// thirds of the time, for code that is as fast.
 pub(super) fn for_loop_nests() -> String {
     let combine = "instcombine<max-iterations=1;no-verify-fixpoint>";
     let simplify = "simplifycfg<switch-range-to-icmp;keep-loops>";
