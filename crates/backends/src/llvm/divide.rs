@@ -1,8 +1,8 @@
 //! Modules in parts, so that several threads optimize them and generate code.
 //!
-//! The functions of a program that are never inlined, those of `imap-outline-functions`, are divided among the parts.
-//! The rest is in the first part; what the others need of it, constants and built-ins, they have copies of. How a module
-//! is divided depends on the module alone, so the number of threads changes no code.
+//! The outlined functions of a program (`imap-outline-functions`), which LLVM never inlines, are divided among the parts.
+//! The first part also contains all other functions. Every part contains its own copies of constants and built-ins. The
+//! division depends only on the module, so the generated code does not depend on the number of threads.
 
 use super::{CodeGenerator, Context, Module, OwnedModule, instructions};
 use crate::backend::Error;
@@ -149,7 +149,7 @@ impl Parts {
         }
         let whole = Module { raw, generator, context, target, elsewhere: Vec::new() };
         for function in whole.functions() {
-            // SAFETY: a function of the module. What parts call of each other is no symbol of the program.
+            // SAFETY: a function of the module. Only the parts refer to hidden functions, so these become internal.
             unsafe {
                 if LLVMGetVisibility(function) == LLVMVisibility::LLVMHiddenVisibility
                     && LLVMIsDeclaration(function) == 0

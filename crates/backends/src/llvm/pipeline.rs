@@ -1,7 +1,7 @@
 //! LLVM's passes for loop nests on a processor.
 
-/// The most iterations of a loop of known length that are written out. LLVM's limits are numbers of instructions:
-/// they make a row of 32 vectors one block, which is no faster, and which takes long to compile.
+/// Loops with more iterations are not fully unrolled. LLVM limits the instructions of an unrolled loop instead: it unrolls
+/// rows of 32 vectors, and the result is not faster but takes long to compile.
 const MAX_UNROLLED: u32 = 4;
 
 /// The pipeline as text. It is `default<O3>` of LLVM 22 without the passes for other languages, those for branches that
