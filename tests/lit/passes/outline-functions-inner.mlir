@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --imap-outline-functions=max-operations=1 | FileCheck %s
+// RUN: tc-opt %s --imap-outline-functions="max-operations=1 max-loops=8" | FileCheck %s
 
 // The loop of a whole program, with more than 8 loops inside: these are outlined, all to one function.
 // CHECK:      func.func private @program_0(%{{.*}}: index, %{{.*}}: memref<8xf32> {llvm.noalias}, %{{.*}}: memref<8xf32> {llvm.noalias}, %{{.*}}: index)

@@ -2,6 +2,7 @@
 // RUN: tc-opt %s --imap-outline-functions | FileCheck %s --check-prefix=FEW
 // RUN: tc-opt %s --imap-outline-functions=max-operations=3 --remarks-filter=imap-outline-functions 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
+// RUN: tc-opt %s --imap-outline-functions="max-operations=3 max-loops=1" | FileCheck %s --check-prefix=ENTER
 // RUN: not tc-opt %s --imap-outline-functions=max-operations=some 2>&1 | FileCheck %s --check-prefix=WRONG
 
 // FEW-NOT: call @f_
@@ -102,6 +103,73 @@ func.func @g(%a: memref<16xf32>, %b: memref<4xf32>, %c: memref<4xf32>, %open: me
   imap.generic (d){n} domain: d in [0, n - 1] runtime(%i : index) ins(%b[0] : memref<4xf32>) outs(%open[d] : memref<?xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
+  }
+  return
+}
+
+// Tiles stay together: their loops are outlined as a whole, however many operations these contain, if they are parallel.
+// CHECK:      func.func private @h_[[TILES:[0-9]+]](
+// CHECK:        scf.parallel
+// CHECK-COUNT-2:  imap.generic
+// CHECK:      func.func @h(
+// CHECK-COUNT-4: call @h_[[TILES]](
+// CHECK-NOT:    imap.generic
+// ENTER:      func.func private @h_[[TILES:[0-9]+]](
+// ENTER:        scf.parallel
+// ENTER-COUNT-2:  imap.generic
+// ENTER:      func.func @h(
+// ENTER-COUNT-4: call @h_[[TILES]](
+func.func @h(%a: memref<16xf32>, %b: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  scf.parallel (%i) = (%c0) to (%c16) step (%c4) {
+    %x = memref.subview %a[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %y = memref.subview %b[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    imap.generic (d) domain: d in [0, 3] ins(%x[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%y[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+    imap.generic (d) domain: d in [0, 3] ins(%y[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%x[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+  }
+  scf.parallel (%i) = (%c0) to (%c16) step (%c4) {
+    %x = memref.subview %a[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %y = memref.subview %b[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    imap.generic (d) domain: d in [0, 3] ins(%x[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%y[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+    imap.generic (d) domain: d in [0, 3] ins(%y[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%x[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+  }
+  scf.parallel (%i) = (%c0) to (%c16) step (%c4) {
+    %x = memref.subview %a[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %y = memref.subview %b[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    imap.generic (d) domain: d in [0, 3] ins(%x[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%y[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+    imap.generic (d) domain: d in [0, 3] ins(%y[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%x[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+  }
+  scf.parallel (%i) = (%c0) to (%c16) step (%c4) {
+    %x = memref.subview %a[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %y = memref.subview %b[%i] [4] [1] : memref<16xf32> to memref<4xf32, strided<[1], offset: ?>>
+    imap.generic (d) domain: d in [0, 3] ins(%x[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%y[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+    imap.generic (d) domain: d in [0, 3] ins(%y[d] : memref<4xf32, strided<[1], offset: ?>>) outs(%x[d] : memref<4xf32, strided<[1], offset: ?>>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
   }
   return
 }

@@ -18,10 +18,11 @@ use crate::{
 };
 use melior::ir::Module;
 use std::sync::{Arc, Once};
-use tc_dialects::{imap::AnyIndexed, mlir};
+use tc_dialects::mlir;
 use tc_passes::{
     run_pipeline,
     target::{Codegen, Machine, Target},
+    transform::outline_functions,
 };
 
 /// The backend for processors.
@@ -159,7 +160,7 @@ impl<'c> Lowered<'c> {
         rename(&copy);
         let mut num_operations = 0;
         mlir::walk(mlir::op_ref(copy.as_operation()), &mut |op| {
-            num_operations += usize::from(AnyIndexed::cast(op).is_some());
+            num_operations += usize::from(outline_functions::is_operation(op));
         });
         // Threads share tables of types and attributes: a small program is lowered faster by one.
         let is_large = codegen.max_operations < num_operations;

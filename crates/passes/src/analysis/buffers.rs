@@ -1,6 +1,9 @@
 //! Which memory buffers share, and what an operation uses from outside.
 
-use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
+use melior::{
+    Context,
+    ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType},
+};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::mlir::{self, Op, Val};
 
@@ -104,7 +107,13 @@ fn roots(value: Val) -> Option<HashSet<usize>> {
 }
 
 /// The attribute of an argument that shares no memory with others.
-pub(crate) const NOALIAS: &str = "llvm.noalias";
+const NOALIAS: &str = "llvm.noalias";
+
+/// The attributes of an argument that shares no memory with others if it is `alone`.
+pub(crate) fn argument_attributes(context: &Context, alone: bool) -> Attribute<'_> {
+    let noalias = (NOALIAS, Attribute::unit(context));
+    mlir::dictionary(context, if alone { std::slice::from_ref(&noalias) } else { &[] })
+}
 
 /// Whether a value is an argument of a function that shares no memory with the others.
 pub(crate) fn is_noalias(value: Val) -> bool {

@@ -47,7 +47,8 @@ use super::{
 use crate::{
     analysis::{
         buffers::{
-            NOALIAS, VIEWS, buffers_alone, needs_loops, open_parts, parts, values_from_outside,
+            VIEWS, argument_attributes, buffers_alone, needs_loops, open_parts, parts,
+            values_from_outside,
         },
         launches::LAUNCH,
     },
@@ -443,10 +444,8 @@ impl<'c> Kernels<'c> {
             for (number, (passed_as, ty)) in parameter.passed.iter().enumerate() {
                 passed.push(*passed_as);
                 types.push(*ty);
-                let noalias = (NOALIAS, Attribute::unit(self.context));
                 let is_noalias = is_alone && !is_exchanged && number == 0;
-                let entries = if is_noalias { vec![noalias] } else { Vec::new() };
-                attributes.push(mlir::dictionary(self.context, &entries));
+                attributes.push(argument_attributes(self.context, is_noalias));
             }
             if is_alone {
                 separate.push(*value);

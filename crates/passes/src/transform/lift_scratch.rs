@@ -1,7 +1,6 @@
-//! `lift-scratch`: the callers of outlined functions allocate the memory of these.
+//! `lift-scratch`: allocate the memory of outlined functions in their callers.
 //!
-//! Only a function with a C interface can report that there is not enough memory. Besides, memory of one call may serve
-//! the next.
+//! Only a function with a C interface can report that an allocation failed.
 //!
 //! Before:
 //!
@@ -31,12 +30,10 @@
 //!   ..
 //! ```
 //!
-//! A function that allocates other memory, of a size that it computes for example, is inlined.
+//! A function is inlined if it allocates memory of a size that it computes, or in a parallel loop.
 
-use super::{
-    deallocate_local_buffers::MANUAL,
-    outline_functions::{OUTLINED, argument_attributes},
-};
+use super::{deallocate_local_buffers::MANUAL, outline_functions::OUTLINED};
+use crate::analysis::buffers::argument_attributes;
 use melior::ir::{ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::HashMap;
 use tc_dialects::{
@@ -105,29 +102,25 @@ fn lift<'c>(function: Op<'c>, allocations: &[Op<'c>], calls: &[Op<'c>]) {
     attributes.resize(types.len(), argument_attributes(context, false));
     for allocation in allocations {
         let buffer = mlir::result(*allocation, 0);
+        let users = mlir::uses(buffer).into_iter().map(|(user, _)| user);
+        let frees: Vec<_> = users.filter(|user| mlir::is(*user, "memref.dealloc")).collect();
         for call in calls {
             let around = Builder::before(*call);
             let copy = around.copy(*allocation, &mut ValueMap::default());
             let operands = [&mlir::operands(*call)[..], &mlir::results(copy)].concat();
             mlir::set_operands(*call, &operands);
             let next = mlir::next(*call).expect("a call is no terminator");
-            for (user, _) in mlir::uses(buffer) {
-                if mlir::is(user, "memref.dealloc") {
-                    let mut map = ValueMap::default();
-                    map.insert(buffer, mlir::result(copy, 0));
-                    Builder::before(next).copy(user, &mut map);
-                }
+            for free in &frees {
+                let mut map = ValueMap::default();
+                map.insert(buffer, mlir::result(copy, 0));
+                Builder::before(next).copy(*free, &mut map);
             }
         }
         let ty = buffer.r#type();
         let argument = mlir::insert_argument(block, types.len(), ty, allocation.location());
         types.push(ty);
         attributes.push(argument_attributes(context, true));
-        for (user, _) in mlir::uses(buffer) {
-            if mlir::is(user, "memref.dealloc") {
-                mlir::erase(user);
-            }
-        }
+        frees.into_iter().for_each(mlir::erase);
         mlir::replace(*allocation, &[argument]);
     }
     let ty = FunctionType::new(context, &types, &results).into();

@@ -1,9 +1,9 @@
 //! `imap-outline-functions`: in a function with many operations on buffers, each becomes a function of its own.
 //!
-//! Operations that do the same, as those of the layers of a network, share one function: it is lowered and compiled
-//! once. LLVM takes more than linear time for a function, and one of thousands of loops, which a training step is,
-//! takes it hours. Of a nest in a function of its own it knows more, too: which buffers do not overlap
-//! (`llvm.noalias`), so that it needs no checks before vectorized code.
+//! Equal operations, for example in the layers of a network, share one function, which is lowered and compiled once.
+//! LLVM takes more than linear time for a function: hours for a training step, which has thousands of loops. In an
+//! outlined function LLVM also knows which buffers do not alias (`llvm.noalias`), so vectorized code needs no run-time
+//! checks.
 //!
 //! Before:
 //!
@@ -27,18 +27,21 @@
 //! }
 //! ```
 //!
-//! An operation is one of `imap`, or an outermost `scf.for` or `scf.parallel`. A loop that contains more than
-//! `max-operations` operations, as the loop of a whole program does, is not taken as a whole: those inside of it are.
-//! A loop that gives a buffer stays.
+//! An operation is an operation of `imap`, or an outermost `scf.for` or `scf.parallel`. An `scf.for` with more than
+//! `max-loops` nested loops, such as the loop of a whole program, is not outlined, but the operations in its body are. A
+//! loop that yields a buffer is not outlined.
 //!
-//! What an operation uses becomes arguments. Small constants are copied, and so are views at places that are computed.
-//! Buffers are passed as pointers if none of them has open sizes or strides. The arguments of the function itself must
-//! not overlap, as those of all compiled functions.
+//! The outlined function takes each used value as an argument, except small constants and views with computed offsets:
+//! it contains copies of these. Buffers are passed as pointers if all their sizes, strides and offsets are constant. The
+//! pass assumes that the arguments of the enclosing function do not alias, which holds for every compiled function.
 //!
-//! Option: `max-operations`, how many a function may keep.
+//! Options: `max-operations`, how many operations a function may keep; `max-loops`, how many loops an outlined loop may
+//! contain. An operation of `imap` counts as eight loops.
 //! Remark: how many operations were outlined, and to how many functions.
 
-use crate::analysis::buffers::{NOALIAS, VIEWS, buffers_alone, open_parts, values_from_outside};
+use crate::analysis::buffers::{
+    VIEWS, argument_attributes, buffers_alone, open_parts, values_from_outside,
+};
 use melior::ir::{
     Attribute, Type, ValueLike,
     operation::{OperationLike, OperationPrintingFlags},
@@ -57,11 +60,18 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-outline-functions",
     summary: "Make a function of each operation on buffers of a function that has many",
     anchor: "builtin.module",
-    options: &[PassOption {
-        name: "max-operations",
-        description: "How many operations on buffers a function may keep",
-        default: "32",
-    }],
+    options: &[
+        PassOption {
+            name: "max-operations",
+            description: "How many operations on buffers a function may keep",
+            default: "32",
+        },
+        PassOption {
+            name: "max-loops",
+            description: "How many loops an outlined loop may contain; an operation of imap counts as eight",
+            default: "256",
+        },
+    ],
     dependent_dialects: &["func", "llvm"],
     run,
 };
@@ -71,15 +81,18 @@ pub(crate) const OUTLINED: &str = "tc.outlined";
 /// Loops that make a nest.
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
 /// The elements of constants that are copied rather than passed, so that LLVM knows them.
-const MAX_CONSTANT: u64 = 64;
+const MAX_CONSTANT: i64 = 64;
 /// An operation of `imap` becomes about as many loops.
 const LOOPS_PER_OPERATION: i64 = 8;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(max_operations) = pass.options.number("max-operations") else {
-        Report::op_error(pass.op, "'max-operations' expects a number").emit();
-        return Err(Failure);
+    let number = |name| {
+        pass.options.number(name).ok_or_else(|| {
+            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
+            Failure
+        })
     };
+    let (max_operations, max_loops) = (number("max-operations")?, number("max-loops")?);
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let mut names: HashSet<String> = HashSet::new();
     for op in mlir::ops(block) {
@@ -90,7 +103,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);
         let mut operations = Vec::new();
-        find(function, max_operations, &mut operations);
+        find(function, max_loops, &mut operations);
         if operations.len() as i64 <= max_operations {
             continue;
         }
@@ -136,18 +149,20 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operations that may become functions. Of a loop with more than `max_operations`, these are those inside of it.
-fn find<'c>(op: Op<'c>, max_operations: i64, found: &mut Vec<Op<'c>>) {
+/// The operations that become functions: a loop with at most `max_loops` nested loops, or the operations in its body. A
+/// parallel loop is always outlined as a whole, because its body runs in one thread.
+fn find<'c>(op: Op<'c>, max_loops: i64, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
-            let is_loop = is_loop(inner);
-            let is_large = || LOOPS_PER_OPERATION * max_operations < num_loops(inner);
-            if is_operation(inner) || is_loop && !is_large() {
+            let is_nest = || {
+                mlir::is(inner, "scf.parallel") || is_loop(inner) && num_loops(inner) <= max_loops
+            };
+            if is_operation(inner) || is_nest() {
                 if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type())) {
                     found.push(inner);
                 }
             } else {
-                find(inner, max_operations, found);
+                find(inner, max_loops, found);
             }
         }
     }
@@ -157,8 +172,8 @@ fn is_loop(op: Op) -> bool {
     LOOPS.iter().any(|name| mlir::is(op, name))
 }
 
-/// Whether an operation is one of `imap` that becomes loops.
-fn is_operation(op: Op) -> bool {
+/// Whether an operation belongs to `imap` and becomes loops.
+pub fn is_operation(op: Op) -> bool {
     AnyIndexed::cast(op).is_some() || Sort::cast(op).is_some()
 }
 
@@ -172,7 +187,7 @@ fn num_loops(op: Op) -> i64 {
     count
 }
 
-/// Makes a function of an operation, without a name, before the one that it stands in. With what it is to be called with.
+/// Inserts an unnamed function with a copy of `op` before `function`, and returns it with the operands of its calls.
 fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let context = mlir::context_of(function);
     let mut used = Used::default();
@@ -225,13 +240,7 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     (outlined, passed)
 }
 
-/// The attributes of an argument: of a buffer, whether it shares no memory with the others.
-pub(crate) fn argument_attributes(context: &melior::Context, is_alone: bool) -> Attribute<'_> {
-    let noalias = (NOALIAS, Attribute::unit(context));
-    mlir::dictionary(context, if is_alone { std::slice::from_ref(&noalias) } else { &[] })
-}
-
-/// What an operation uses: values that are passed, and operations that are copied, in order.
+/// The values that an operation uses: arguments of the outlined function, and operations that it contains copies of.
 #[derive(Default)]
 struct Used<'c> {
     passed: Vec<Val<'c>>,
@@ -246,10 +255,11 @@ impl<'c> Used<'c> {
         }
         let is_copied = |op: &Op<'c>| {
             let is_view = VIEWS.contains(&mlir::name(*op)) && !is_static(value.r#type());
-            let is_small = || num_elements(value.r#type()) <= MAX_CONSTANT;
+            let extents = mlir::shape(value.r#type()).into_iter().flatten();
+            let is_small = extents.product::<i64>() <= MAX_CONSTANT;
             is_view
                 || mlir::is(*op, "arith.constant")
-                || mlir::is(*op, "memref.get_global") && is_small()
+                || mlir::is(*op, "memref.get_global") && is_small
         };
         match mlir::defining_op(value).filter(is_copied) {
             Some(op) => {
@@ -261,15 +271,7 @@ impl<'c> Used<'c> {
     }
 }
 
-/// The elements of a buffer; `u64::MAX` if its sizes are open.
-fn num_elements(ty: Type) -> u64 {
-    let extents = mlir::shape(ty).into_iter();
-    extents.fold(1, |product: u64, extent| {
-        product.saturating_mul(extent.map_or(u64::MAX, i64::unsigned_abs))
-    })
-}
-
-/// Whether a pointer is all that is needed of a value, if it is a buffer.
+/// Whether a value is not a buffer, or a buffer with constant sizes, strides and offset.
 fn is_static(ty: Type) -> bool {
     !mlir::is_memref(ty) || MemRefType::try_from(ty).is_ok_and(|it| open_parts(it).is_empty())
 }
