@@ -114,8 +114,8 @@ bool tcRustTile(MlirOperation op, const TcPlace *place, const TcTile *tile, bool
 /// A span per dimension of a result.
 bool tcRustResultPosition(MlirOperation op, const TcPlace *place, size_t result, const TcTile *tile,
                           const TcTiled *to);
-/// Whether tiles of a result, or of an operand, are those of tiles of iterations.
-bool tcRustHasTiles(MlirOperation op, size_t number, bool isResult);
+/// Whether a tile of a result, or of an operand, is that of a tile of iterations.
+bool tcRustHasTiles(MlirOperation op, size_t number, bool isResult, const TcTile *tile);
 /// A span per loop, for tiles of results or operands.
 bool tcRustDomainTile(MlirOperation op, const TcPlace *place, size_t count, const unsigned *numbers,
                       bool isResult, const TcTile *tiles, const TcTiled *to);

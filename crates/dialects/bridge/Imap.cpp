@@ -577,6 +577,11 @@ LogicalResult domainTileOfOperands(Operation *op, OpBuilder &b, ArrayRef<unsigne
   return domainTile(op, b, numbers, /*isResult=*/false, tiles, domainOffsets, domainSizes);
 }
 
+bool hasTile(Operation *op, unsigned number, bool isResult, const Tile &tile) {
+  TcTile raw = tile.raw();
+  return tcRustHasTiles(wrap(op), number, isResult, &raw);
+}
+
 FailureOr<TilingResult> tileOfOperands(Operation *op, OpBuilder &b, ArrayRef<unsigned> numbers,
                                        ArrayRef<SmallVector<OpFoldResult>> allOffsets,
                                        ArrayRef<SmallVector<OpFoldResult>> allSizes) {
@@ -630,14 +635,15 @@ FailureOr<TilingResult> tileOfOperands(Operation *op, OpBuilder &b, ArrayRef<uns
       ArrayRef<SmallVector<OpFoldResult>> allSizes) {                                              \
     return tileOfOperands(getOperation(), b, operandNumbers, allOffsets, allSizes);                \
   }                                                                                                \
-  bool Op::isOpFusableWithConsumerSlice(unsigned resultNumber, Folds, Folds) {                     \
-    return tcRustHasTiles(wrap(getOperation()), resultNumber, /*isResult=*/true);                  \
+  bool Op::isOpFusableWithConsumerSlice(unsigned resultNumber, Folds offsets, Folds sizes) {       \
+    return hasTile(getOperation(), resultNumber, /*isResult=*/true, Tile(offsets, sizes));         \
   }                                                                                                \
   bool Op::isOpFusableWithProducerSlices(ArrayRef<unsigned> operandNumbers,                        \
-                                         ArrayRef<SmallVector<OpFoldResult>>,                      \
-                                         ArrayRef<SmallVector<OpFoldResult>>) {                    \
-    return llvm::all_of(operandNumbers, [&](unsigned number) {                                     \
-      return tcRustHasTiles(wrap(getOperation()), number, /*isResult=*/false);                     \
+                                         ArrayRef<SmallVector<OpFoldResult>> allOffsets,           \
+                                         ArrayRef<SmallVector<OpFoldResult>> allSizes) {           \
+    return llvm::all_of(llvm::zip_equal(operandNumbers, allOffsets, allSizes), [&](auto it) {      \
+      auto [number, offsets, sizes] = it;                                                          \
+      return hasTile(getOperation(), number, /*isResult=*/false, Tile(offsets, sizes));            \
     });                                                                                            \
   }
 

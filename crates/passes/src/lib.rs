@@ -61,6 +61,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::infer_shapes::PASS,
     &transform::lift_scratch::PASS,
     &transform::limit_vectorization::PASS,
+    &transform::mark_scratch::PASS,
     &transform::outline_functions::PASS,
     &transform::pad::PASS,
     &transform::raise_while_to_for::PASS,
@@ -75,6 +76,8 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::store_bools_as_bytes::PASS,
     &transform::unshare_empty_tensors::PASS,
     &tile::PASS,
+    &tile::pack::PASS,
+    &tile::split::PASS,
 ];
 
 /// Names of removed passes, and of those that do their work now.

@@ -4,6 +4,8 @@
 // RUN: tc-opt %s --split-input-file \
 // RUN:   --pass-pipeline='builtin.module(func.func(imap-tile{min-bytes=1024 shared-bytes=1024 min-points=128 parallel=true parallel-threshold=8000}),cse)' \
 // RUN:   | FileCheck %s --check-prefix=THREADS
+// RUN: tc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(imap-tile{tile-bytes=32768}))' \
+// RUN:   | FileCheck %s --check-prefix=BLOCK
 // RUN: not tc-opt %s --pass-pipeline='builtin.module(func.func(imap-tile{min-bytes=x}))' --split-input-file 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION
 // OPTION: error: 'func.func' op 'min-bytes' expects a number
@@ -17,6 +19,7 @@
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=escapes | Operations=2, Sizes="4, 0"
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=columns | Operations=2, Sizes=128
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=batch | Operations=3, Sizes="2, 0, 0"
+// REMARK:     remark: [Passed] group | Category:imap-tile | Function=rows | Operations=2, Sizes="16, 0"
 // REMARK-NOT: remark
 
 // Rows of a softmax: four operations, one loop.
@@ -165,10 +168,12 @@ func.func @batch(%a: tensor<64x8x8xf32>, %b: tensor<8x8xf32>) -> tensor<64x8x8xf
 
 // -----
 
-// Each row would read the whole table again.
-// CHECK-LABEL: func.func @shared
-// CHECK-NOT:     scf.for
-func.func @shared(%a: tensor<64x32xf32>, %t: tensor<32x32xf32>) -> tensor<64x32xf32> {
+// A product has at least 16 rows in a tile, which read the table again.
+// CHECK-LABEL: func.func @rows
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK:           imap.generic {{.*}} : tensor<16x32xf32>, tensor<32x32xf32>) {{.*}} fold [add f32]
+// CHECK:           imap.generic
+func.func @rows(%a: tensor<64x32xf32>, %t: tensor<32x32xf32>) -> tensor<64x32xf32> {
   %e = tensor.empty() : tensor<64x32xf32>
   %p = imap.generic (d0, d1)[s0] domain: d0 in [0, 63], d1 in [0, 31], s0 in [0, 31]
       ins(%a[d0, s0], %t[s0, d1] : tensor<64x32xf32>, tensor<32x32xf32>)
@@ -184,6 +189,60 @@ func.func @shared(%a: tensor<64x32xf32>, %t: tensor<32x32xf32>) -> tensor<64x32x
     imap.yield %m : f32
   } -> tensor<64x32xf32>
   return %y : tensor<64x32xf32>
+}
+
+// -----
+
+// Each row would read the whole table again.
+// CHECK-LABEL: func.func @shared
+// CHECK-NOT:     scf.for
+func.func @shared(%a: tensor<64x8x64xf32>, %t: tensor<8x64xf32>) -> tensor<64x8x64xf32> {
+  %e = tensor.empty() : tensor<64x8x64xf32>
+  %p = imap.generic (d0, d1, d2) domain: d0 in [0, 63], d1 in [0, 7], d2 in [0, 63]
+      ins(%a[d0, d1, d2], %t[d1, d2] : tensor<64x8x64xf32>, tensor<8x64xf32>)
+      outs(%e[d0, d1, d2] : tensor<64x8x64xf32>) {
+  ^bb0(%l: f32, %r: f32):
+    %m = arith.mulf %l, %r : f32
+    imap.yield %m : f32
+  } -> tensor<64x8x64xf32>
+  %y = imap.generic (d0, d1, d2) domain: d0 in [0, 63], d1 in [0, 7], d2 in [0, 63]
+      ins(%p[d0, 7 - d1, d2] : tensor<64x8x64xf32>) outs(%e[d0, d1, d2] : tensor<64x8x64xf32>) {
+  ^bb0(%l: f32):
+    %m = math.exp %l : f32
+    imap.yield %m : f32
+  } -> tensor<64x8x64xf32>
+  return %y : tensor<64x8x64xf32>
+}
+
+// -----
+
+// A product alone: so many rows that those of the first factor stay in cache. Not of one whose rows overlap.
+// BLOCK-LABEL: func.func @block
+// BLOCK:         scf.for %{{.*}} = %c0 to %c512 step %c64
+// BLOCK:           tensor.extract_slice %{{.*}} [64, 256] [1, 1]
+// BLOCK-LABEL: func.func @windows
+// BLOCK-NOT:     scf.for
+func.func @block(%a: tensor<512x256xf32>, %b: tensor<256x64xf32>) -> tensor<512x64xf32> {
+  %e = tensor.empty() : tensor<512x64xf32>
+  %p = imap.generic (d0, d1)[s0] domain: d0 in [0, 511], d1 in [0, 63], s0 in [0, 255]
+      ins(%a[d0, s0], %b[s0, d1] : tensor<512x256xf32>, tensor<256x64xf32>)
+      outs(%e[d0, d1] : tensor<512x64xf32>) fold [add f32] {
+  ^bb0(%l: f32, %r: f32):
+    %m = arith.mulf %l, %r : f32
+    imap.yield %m : f32
+  } -> tensor<512x64xf32>
+  return %p : tensor<512x64xf32>
+}
+func.func @windows(%a: tensor<514x256xf32>, %b: tensor<3x256x64xf32>) -> tensor<512x64xf32> {
+  %e = tensor.empty() : tensor<512x64xf32>
+  %p = imap.generic (d0, d1)[s0, s1] domain: d0 in [0, 511], d1 in [0, 63], s0 in [0, 2], s1 in [0, 255]
+      ins(%a[d0 + s0, s1], %b[s0, s1, d1] : tensor<514x256xf32>, tensor<3x256x64xf32>)
+      outs(%e[d0, d1] : tensor<512x64xf32>) fold [add f32] {
+  ^bb0(%l: f32, %r: f32):
+    %m = arith.mulf %l, %r : f32
+    imap.yield %m : f32
+  } -> tensor<512x64xf32>
+  return %p : tensor<512x64xf32>
 }
 
 // -----

@@ -136,17 +136,20 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     );
     let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let tile = format!(
-        "func.func(imap-tile{{min-bytes={} tile-bytes={} shared-bytes={} min-points={} \
+        "func.func(imap-tile{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
          parallel={parallel} parallel-threshold={}}})",
         second_cache / 4,
-        second_cache / 2,
+        second_cache / 4,
+        4 * second_cache,
         first_cache / 2,
         first_cache / 4,
         codegen.machine.parallel_threshold()
     );
-    let mut passes = vec![DROP_ATTRIBUTES, &*tile, "cse", "func.func(hoist-scratch)"];
+    let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
+    let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)", &*pack];
+    passes.extend([&*tile, "cse", "func.func(hoist-scratch)"]);
     passes.extend(BUFFERIZE);
-    passes.push("func.func(buffer-loop-hoisting)");
+    passes.push("func.func(mark-scratch,buffer-loop-hoisting)");
     passes.push(if parallel {
         "func.func(scf-forall-to-parallel)"
     } else {

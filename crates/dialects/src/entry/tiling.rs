@@ -279,9 +279,18 @@ fn operand(number: usize, is_result: bool) -> Operand {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn tcRustHasTiles(op: MlirOperation, number: usize, is_result: bool) -> bool {
+extern "C" fn tcRustHasTiles(
+    op: MlirOperation,
+    number: usize,
+    is_result: bool,
+    tile: *const TcTile,
+) -> bool {
     query(op, |tileable| match tileable {
-        Tileable::Indexed(op) => tiling::has_tiles(op, operand(number, is_result)),
+        Tileable::Indexed(op) => {
+            // SAFETY: the tile is alive during the call.
+            let tile = unsafe { spans(tile) };
+            tiling::has_tile(op, operand(number, is_result), &tile)
+        }
         Tileable::Sort(_) => true,
     })
 }

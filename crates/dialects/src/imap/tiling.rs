@@ -847,6 +847,9 @@ pub enum Operand {
     Number(usize),
 }
 
+/// Why an operand has no tiles.
+const TWICE: &str = "two subscripts have the same variable";
+
 /// The variable of a subscript `v + rest` or `rest - v` that runs over a whole dimension.
 struct Axis {
     var: Var,
@@ -863,12 +866,24 @@ impl<'c> Tiler<'_, 'c> {
         number.ok_or_else(|| "cannot fuse along a tensor of runtime variables".to_string())
     }
 
-    /// The axis of each dimension of an operand; none of one that no variable runs over. Emits no
-    /// operation.
-    fn axes(&self, operand: usize) -> Result<Vec<Option<Axis>>, Reason> {
+    /// The axis of each dimension of an operand; none of one that no variable runs over, or that a tile has whole.
+    /// Emits no operation.
+    fn axes(&self, operand: usize, tile: &[Span<'c>]) -> Result<Vec<Option<Axis>>, Reason> {
         let mut used = BTreeSet::new();
         let access = &self.accesses[operand];
+        let shape = mlir::shape(access.value.r#type());
+        let is_whole = |dim: usize| {
+            let whole = shape.get(dim).copied().flatten().map(Index::Constant);
+            tile.get(dim)
+                .is_some_and(|it| it.offset == Index::Constant(0) && Some(it.size) == whole)
+        };
         let axis = |(dim, expr): (usize, &Expr)| {
+            if is_whole(dim) {
+                let vars = self.ir.vars(*expr).into_iter();
+                let mut vars = vars.filter(|var| !matches!(var, Var::Runtime(_)));
+                let are_new = vars.all(|var| used.insert(var));
+                return if are_new { Ok(None) } else { Err(TWICE) };
+            }
             let linear = self.linear(*expr).ok_or("a subscript is not a sum of variables")?;
             let (var, factor) = match linear.terms[..] {
                 [] => return Ok(None),
@@ -876,7 +891,7 @@ impl<'c> Tiler<'_, 'c> {
                 _ => return Err("a subscript has a factor or several variables"),
             };
             if !used.insert(var) {
-                return Err("two subscripts have the same variable");
+                return Err(TWICE);
             }
             let bounds = self.loops.iter().find(|it| it.var == var).and_then(|it| it.bounds);
             let bounds = bounds.ok_or("the bounds of a variable depend on data")?;
@@ -897,11 +912,11 @@ impl<'c> Tiler<'_, 'c> {
     }
 }
 
-/// Whether each tile of an operand is the hull of a tile of iterations. Emits no operation.
-pub fn has_tiles(generic: AnyIndexed, operand: Operand) -> bool {
+/// Whether a tile of an operand is the hull of a tile of iterations. Emits no operation.
+pub fn has_tile<'c>(generic: AnyIndexed<'c>, operand: Operand, tile: &[Span<'c>]) -> bool {
     let ir = Context::new();
     let tiler = Tiler::new(&ir, generic, Builder::before(generic.op()));
-    tiler.map_of(operand).and_then(|operand| tiler.axes(operand)).is_ok()
+    tiler.map_of(operand).and_then(|operand| tiler.axes(operand, tile)).is_ok()
 }
 
 /// The tile of iterations that access given tiles of operands.
@@ -920,7 +935,7 @@ pub fn domain_tile<'c>(
     let mut found: BTreeSet<usize> = BTreeSet::new();
     for (operand, spans) in tiles {
         let operand = tiler.map_of(*operand)?;
-        for (dim, axis) in tiler.axes(operand)?.into_iter().enumerate() {
+        for (dim, axis) in tiler.axes(operand, spans)?.into_iter().enumerate() {
             let span = spans.get(dim).ok_or("expected a tile of the rank of the operand")?;
             let offset = tiler.expr(span.offset, "offset", Interval::ALL);
             let size = tiler.expr(span.size, "size", Interval::NON_NEGATIVE);

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
-use super::{Context, Expr, Node};
+use super::{Context, Expr, Node, Var};
 use crate::hash::FastMap;
 
 impl Context {
@@ -24,6 +24,19 @@ impl Context {
         let mut linear = self.many_addends(expr, &|_| false)?;
         linear.terms.sort_by(|a, b| self.compare(a.0, b.0));
         Some(linear)
+    }
+
+    /// What `expr` grows by when `var` grows by one, if that is the same everywhere.
+    pub fn coefficient(&self, expr: Expr, var: Var) -> Option<i64> {
+        let mut factor = 0;
+        for (term, coefficient) in self.linear_terms(expr)?.terms {
+            if self.as_var(term) == Some(var) {
+                factor = coefficient;
+            } else if self.vars(term).contains(&var) {
+                return None;
+            }
+        }
+        Some(factor)
     }
 
     /// The constant of [`linear_terms`](Self::linear_terms), and how many terms were looked at for it.

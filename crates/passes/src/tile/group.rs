@@ -25,8 +25,12 @@ pub struct Limits {
     pub tile_bytes: u64,
     /// The most bytes of an operand that all tiles read again.
     pub shared_bytes: u64,
+    /// The most bytes that the least tile of a group with products may touch.
+    pub product_bytes: u64,
     /// The least points of the root in a tile, if the tiled dimensions have as many.
     pub min_points: u64,
+    /// The least rows of a product in a tile: its other factor is read again for each tile.
+    pub min_rows: u64,
     /// The least elements of a contiguous row that tiles cut.
     pub min_row: u64,
     /// The work that is worth several threads; `None` for one thread.
@@ -38,6 +42,12 @@ const MAX_MEMBERS: usize = 32;
 
 /// Extents beyond this are taken for unknown ones.
 const LARGE: u64 = 1 << 20;
+
+/// The bytes that are read from cache in the time of one byte from memory.
+const CACHE_SPEED: u64 = 8;
+
+/// The sizes of a tile, per tiled dimension of the root.
+type Sizes = BTreeMap<u32, u64>;
 
 /// An operation of a group, and the dimension variable that each tiled dimension of the root is linked to.
 #[derive(Clone)]
@@ -84,14 +94,20 @@ impl<'c> Member<'c> {
         !matches!(var, Var::Runtime(_)) && self.extent(ir, var) != Some(1)
     }
 
-    /// The bytes of an access in one tile, in which tiled variables have one value.
-    fn tile_bytes(&self, ir: &Context, access: &Access) -> u64 {
-        let is_tiled =
-            |var: &Var| matches!(var, Var::Dim(dim) if self.links.values().any(|it| it == dim));
+    /// The values of a variable in one tile.
+    fn extent_in_tile(&self, ir: &Context, var: Var, sizes: &Sizes) -> u64 {
+        let extent = self.extent(ir, var).unwrap_or(LARGE);
+        let is_linked = |it: &(&u32, &u32)| Var::Dim(*it.1) == var;
+        let link = self.links.iter().find(is_linked).map(|(link, _)| link);
+        link.and_then(|link| sizes.get(link)).map_or(extent, |size| extent.min(*size))
+    }
+
+    /// The bytes of an access in one tile.
+    fn tile_bytes(&self, ir: &Context, access: &Access, sizes: &Sizes) -> u64 {
         let vars = ir.vars_of_all(&access.subscripts);
-        let extents = vars.into_iter().filter(|var| !is_tiled(var) && self.is_loop(ir, *var));
+        let extents = vars.into_iter().filter(|var| self.is_loop(ir, *var));
         let count = extents
-            .map(|var| self.extent(ir, var).unwrap_or(LARGE))
+            .map(|var| self.extent_in_tile(ir, var, sizes))
             .fold(1, |product: u64, extent| product.saturating_mul(extent));
         count.saturating_mul(element_bytes(access))
     }
@@ -102,35 +118,87 @@ impl<'c> Member<'c> {
         innermost.is_some_and(|dim| ir.vars_of_all(&access.subscripts).contains(&Var::Dim(*dim)))
     }
 
-    /// The bytes that a tile with so many indices of the innermost dimension accesses, and the most that each tile
-    /// of the innermost loop reads again.
-    fn touched(&self, ir: &Context, size: u64) -> (u64, u64) {
-        let (mut touched, mut shared): (u64, u64) = (0, 0);
-        for access in self.accesses() {
-            let bytes = self.tile_bytes(ir, access);
-            if self.is_tiled(ir, access) {
-                touched = touched.saturating_add(bytes.saturating_mul(size));
-            } else {
-                touched = touched.saturating_add(bytes);
-                shared = shared.max(bytes);
-            }
+    /// The factor of a product of which each row of the result needs all elements, and the dimensions of these rows.
+    fn product(&self, ir: &Context) -> Option<(usize, Vec<u32>)> {
+        if self.view.domain.ranges.is_empty() || self.view.reads_once(ir) {
+            return None;
         }
-        (touched, shared)
+        let last = *self.view.outputs.first()?.subscripts.last()?;
+        let columns = ir.vars(last);
+        let found = self.view.inputs.iter().enumerate().find_map(|(number, access)| {
+            let vars = ir.vars_of_all(&access.subscripts);
+            let is_folded = vars.iter().any(|var| matches!(var, Var::Range(_)));
+            let dims = self.view.looping_dims(ir).into_iter();
+            let rows = dims.filter(|dim| !vars.contains(dim));
+            let rows = rows.filter_map(|dim| match dim {
+                Var::Dim(dim) => Some(dim),
+                _ => None,
+            });
+            let rows: Vec<u32> = rows.collect();
+            (is_folded && !vars.is_disjoint(&columns) && !rows.is_empty()).then_some((number, rows))
+        });
+        found
     }
 
-    /// Whether there are tiles, and one fits in cache, if other members access so many bytes.
-    fn fits(&self, ir: &Context, size: u64, others: u64, limits: &Limits) -> bool {
+    /// Makes a tile larger, so that a product has enough rows in it. Returns the dimension of the root that
+    /// the rows belong to; `None` if none of them is tiled.
+    fn add_rows(&self, ir: &Context, sizes: &mut Sizes, least: u64) -> Option<u32> {
+        let (_, rows) = self.product(ir)?;
+        let is_row = |it: &(&u32, &u32)| rows.contains(it.1);
+        let link = *self.links.iter().rev().find(is_row)?.0;
+        let count = |sizes: &Sizes| {
+            let extents = rows.iter().map(|dim| self.extent_in_tile(ir, Var::Dim(*dim), sizes));
+            extents.fold(1, |product: u64, extent| product.saturating_mul(extent))
+        };
+        let others = count(
+            &Sizes::from([(link, 1)])
+                .into_iter()
+                .chain(sizes.iter().filter(|it| *it.0 != link).map(|it| (*it.0, *it.1)))
+                .collect(),
+        );
+        let extent = self.extent(ir, Var::Dim(self.links[&link])).unwrap_or(LARGE);
+        let wanted = least.div_ceil(others.max(1)).min(extent);
+        let size = sizes.entry(link).or_insert(1);
+        *size = wanted.max(*size);
+        Some(link)
+    }
+
+    /// Whether each tile has points, and reads no large operand again that is no factor of a product.
+    fn fits(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> bool {
         let mut vars = self.view.domain.vars();
         let is_empty = vars.any(|(var, _)| self.extent(ir, var) == Some(0));
-        let (touched, shared) = self.touched(ir, size);
-        !is_empty
-            && shared <= limits.shared_bytes
-            && touched.saturating_add(others) <= limits.tile_bytes
+        let factor = self.product(ir).map(|(number, _)| number);
+        let accesses = self.accesses().enumerate();
+        let mut shared = accesses
+            .filter(|(number, access)| Some(*number) != factor && !self.is_tiled(ir, access))
+            .map(|(_, access)| self.tile_bytes(ir, access, sizes));
+        !is_empty && shared.all(|bytes| bytes <= limits.shared_bytes)
     }
 
-    fn num_tiles(&self, ir: &Context) -> u64 {
-        let extents = self.links.values().map(|dim| self.extent(ir, Var::Dim(*dim)));
-        extents.fold(1, |tiles: u64, it| tiles.saturating_mul(it.unwrap_or(LARGE)))
+    /// The bytes that tiles read from cache again, where other tiles have read them before.
+    fn read_again(&self, ir: &Context, sizes: &Sizes) -> u64 {
+        let Some((factor, _)) = self.product(ir) else { return 0 };
+        let access = &self.view.inputs[factor];
+        let again = self.tile_bytes(ir, access, sizes).saturating_mul(self.num_tiles(ir, sizes));
+        again.saturating_sub(self.tile_bytes(ir, access, &Sizes::new()))
+    }
+
+    fn num_tiles(&self, ir: &Context, sizes: &Sizes) -> u64 {
+        let tiles = self.links.iter().map(|(link, dim)| {
+            let extent = self.extent(ir, Var::Dim(*dim)).unwrap_or(LARGE);
+            extent.div_ceil(sizes.get(link).copied().unwrap_or(extent).max(1))
+        });
+        tiles.fold(1, u64::saturating_mul)
+    }
+
+    /// The sizes per loop; 0 for a loop that stays whole.
+    fn loops(&self, sizes: &Sizes) -> Vec<i64> {
+        let domain = &self.view.domain;
+        let mut loops = vec![0; domain.dims.len() + domain.ranges.len()];
+        for (dim, size) in sizes {
+            loops[*dim as usize] = i64::try_from(*size).unwrap_or(1);
+        }
+        loops
     }
 
     fn accesses(&self) -> impl Iterator<Item = &Access<'c>> {
@@ -221,18 +289,19 @@ pub fn group<'c>(
         return None;
     };
     // Fewer tiled dimensions may link more operations.
-    let mut best: Option<(Vec<Member>, u64)> = None;
+    let mut best: Option<(Members, u64)> = None;
     while !tiled.is_empty() {
         let first = Member { links: links(&tiled), ..first.clone() };
-        if first.fits(ir, least, 0, limits) {
-            let found = grow(ir, positions, first, (least, most), limits);
-            if best.as_ref().is_none_or(|(_, saved)| *saved < found.1) {
-                best = Some(found);
+        if let Some(found) = grow(ir, positions, first, (least, most), limits) {
+            let saved = found.saved(ir);
+            if best.as_ref().is_none_or(|best| best.1 < saved) {
+                best = Some((found, saved));
             }
         }
         tiled.pop_last();
     }
-    let (members, saved) = best?;
+    let (found, saved) = best?;
+    let members = &found.list;
     let work: Option<u64> = members.iter().map(|member| member.work(ir)).sum();
     let is_parallel =
         limits.parallel.is_some_and(|threshold| work.is_none_or(|work| threshold <= work));
@@ -247,55 +316,215 @@ pub fn group<'c>(
         root,
         members: members[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
         reused: members.iter().flat_map(|member| &member.reused).copied().collect(),
-        sizes: sizes(ir, &members, least, limits),
+        sizes: found.sizes(ir, limits),
         is_parallel,
     })
 }
 
-/// The operations of a group, consumers before producers, and the bytes that are read from cache instead of memory.
-/// These are the results of members, and operands that several members read.
+/// A product alone, some rows at a time: so many that those of its first factor stay in cache while they are
+/// multiplied with all columns of the other one.
+pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Group<'c>> {
+    let is_tensor = |access: &Access| mlir::is_tensor(access.value.r#type());
+    let parallel = tiling::parallel_loops(AnyIndexed::from(root));
+    let dims = 0..root.frozen_domain().counts().0 as u32;
+    let member = Member::new(ir, root, dims.map(|dim| (dim, dim)).collect(), false);
+    let (factor, rows) = member.product(ir)?;
+    if !is_movable(root.op()) || !member.view.accesses().all(is_tensor) {
+        return None;
+    }
+    let others = member.view.inputs.iter().enumerate().filter(|(number, access)| {
+        let vars = ir.vars_of_all(&access.subscripts);
+        *number != factor && vars.iter().any(|var| matches!(var, Var::Range(_)))
+    });
+    let others: Vec<&Access> = others.map(|(_, access)| access).collect();
+    let bytes = |sizes: &Sizes| {
+        let bytes = others.iter().map(|access| member.tile_bytes(ir, access, sizes));
+        bytes.fold(0, u64::saturating_add)
+    };
+    // Products of a batch come one after the other.
+    let mut sizes = Sizes::new();
+    let vars = |access: &Access| ir.vars_of_all(&access.subscripts);
+    let is_batch = |dim: &u32| member.accesses().all(|it| vars(it).contains(&Var::Dim(*dim)));
+    sizes.extend((0..parallel.len() as u32).filter(is_batch).map(|dim| (dim, 1)));
+    let batch = sizes.clone();
+    if bytes(&sizes) <= 2 * limits.tile_bytes {
+        return None;
+    }
+    let num_rows = |sizes: &Sizes| {
+        let extents = rows.iter().map(|dim| member.extent_in_tile(ir, Var::Dim(*dim), sizes));
+        extents.fold(1, |product: u64, extent| product.saturating_mul(extent))
+    };
+    // The tile of a window would read more than its part of the factor.
+    let is_plain = |dim: &u32| {
+        let mut subscripts = others.iter().flat_map(|access| &access.subscripts);
+        subscripts.all(|it| !mentions(ir, *it, Var::Dim(*dim)) || ir.as_var(*it).is_some())
+    };
+    let is_row = |dim: &&u32| parallel[**dim as usize] && !batch.contains_key(*dim);
+    for dim in rows.iter().filter(is_row) {
+        if !is_plain(dim) {
+            return None;
+        }
+        let extent = member.extent(ir, Var::Dim(*dim))?;
+        let fits = |size: &u64| {
+            let mut tile = sizes.clone();
+            tile.insert(*dim, *size);
+            bytes(&tile) <= 2 * limits.tile_bytes && limits.min_rows <= num_rows(&tile)
+        };
+        let most = (0..u64::BITS)
+            .map(|bits| 1 << bits)
+            .take_while(|size| *size < extent)
+            .filter(fits)
+            .last();
+        let Some(most) = most else {
+            sizes.insert(*dim, 1);
+            continue;
+        };
+        sizes.insert(*dim, divisor(extent, most));
+        batch.keys().for_each(|dim| {
+            sizes.remove(dim);
+        });
+        let (is_parallel, members, reused) = (false, Vec::new(), Vec::new());
+        return Some(Group { root, members, reused, sizes: member.loops(&sizes), is_parallel });
+    }
+    None
+}
+
+/// The operations of a group, consumers before producers, and the least tile.
+struct Members<'c> {
+    list: Vec<Member<'c>>,
+    sizes: Sizes,
+    /// The dimension of the root that the rows of a product belong to.
+    rows: Option<u32>,
+}
+
+impl<'c> Members<'c> {
+    /// Adds a member, if a tile still fits in cache.
+    fn add(&mut self, ir: &Context, member: Member<'c>, limits: &Limits) -> bool {
+        let mut sizes = self.sizes.clone();
+        let rows = member.add_rows(ir, &mut sizes, limits.min_rows);
+        let rows = self.rows.or(rows);
+        let most = if rows.is_some() { limits.product_bytes } else { limits.tile_bytes };
+        self.list.push(member);
+        let fits = self.list.iter().all(|it| it.fits(ir, &sizes, limits))
+            && self.touched(ir, &sizes) <= most;
+        match fits {
+            true => (self.sizes, self.rows) = (sizes, rows),
+            false => {
+                self.list.pop();
+            }
+        }
+        fits
+    }
+
+    /// The bytes of all tensors in a tile, without factors that are the same for all tiles.
+    fn touched(&self, ir: &Context, sizes: &Sizes) -> u64 {
+        let mut found: HashMap<usize, u64> = HashMap::new();
+        for member in &self.list {
+            let factor = member.product(ir).map(|(number, _)| number);
+            let is_linked = |access: &Access| {
+                let vars = ir.vars_of_all(&access.subscripts);
+                member.links.values().any(|dim| vars.contains(&Var::Dim(*dim)))
+            };
+            let inputs = member.view.inputs.iter().enumerate();
+            let inputs = inputs
+                .filter(|(number, access)| Some(*number) != factor || is_linked(access))
+                .map(|(_, access)| (mlir::value_key(access.value), access));
+            let results = mlir::results(member.generic.op()).into_iter().map(mlir::value_key);
+            for (key, access) in inputs.chain(results.zip(&member.view.outputs)) {
+                let bytes = member.tile_bytes(ir, access, sizes);
+                let most = found.entry(key).or_default();
+                *most = bytes.max(*most);
+            }
+        }
+        found.values().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+    }
+
+    /// The bytes that are read from cache instead of memory: the results of members, and operands that several
+    /// members read. What each tile reads again counts against it.
+    fn saved(&self, ir: &Context) -> u64 {
+        let mut read = BTreeSet::new();
+        let (mut saved, mut again): (u64, u64) = (0, 0);
+        for (number, member) in self.list.iter().enumerate() {
+            let total = |access| member.tile_bytes(ir, access, &Sizes::new());
+            if 0 < number {
+                saved = member.view.outputs.iter().map(total).fold(saved, u64::saturating_add);
+            }
+            for access in &member.view.inputs {
+                if !read.insert(mlir::value_key(access.value)) && member.is_tiled(ir, access) {
+                    saved = saved.saturating_add(total(access));
+                }
+            }
+            again = again.saturating_add(member.read_again(ir, &self.sizes));
+        }
+        saved.saturating_sub(again / CACHE_SPEED)
+    }
+
+    /// The sizes of tiles, per loop of the root: the least ones, or more rows of a product or indices of the
+    /// innermost dimension, if the tile would have few points and more fits in cache.
+    fn sizes(&self, ir: &Context, limits: &Limits) -> Vec<i64> {
+        let root = &self.list[0];
+        let mut sizes = self.sizes.clone();
+        let grown = self.rows.or(sizes.keys().next_back().copied());
+        if let Some(dim) = grown {
+            let (least, extent) = (sizes[&dim], root.extent(ir, Var::Dim(dim)).unwrap_or(LARGE));
+            sizes.insert(dim, 1);
+            let vars = root.view.domain.vars().map(|(var, _)| var);
+            let vars = vars.filter(|var| !matches!(var, Var::Runtime(_)));
+            let extents = vars.map(|var| root.extent_in_tile(ir, var, &sizes));
+            let points = extents.fold(1, |points: u64, it| points.saturating_mul(it));
+            let most = limits.tile_bytes / self.touched(ir, &sizes).max(1);
+            let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
+            sizes.insert(dim, divisor(extent, wanted));
+        }
+        root.loops(&sizes)
+    }
+}
+
+/// A size of at least `wanted` that divides an extent, so that all tiles have the same static size, if there is one
+/// that is not much larger.
+fn divisor(extent: u64, wanted: u64) -> u64 {
+    let found = (wanted..=2 * wanted).find(|size| extent.is_multiple_of(*size));
+    found.unwrap_or(wanted).min(extent)
+}
+
+/// The group of a root; `None` if no tile of the root fits in cache.
 fn grow<'c>(
     ir: &Context,
     positions: &Positions,
     root: Member<'c>,
     (least, most): (u64, usize),
     limits: &Limits,
-) -> (Vec<Member<'c>>, u64) {
-    let mut members = vec![root];
+) -> Option<Members<'c>> {
+    let mut sizes: Sizes = root.links.keys().map(|dim| (*dim, 1)).collect();
+    if let Some(innermost) = sizes.values_mut().next_back() {
+        *innermost = least;
+    }
+    let mut members = Members { list: Vec::new(), sizes, rows: None };
+    if !members.add(ir, root, limits) {
+        return None;
+    }
     let mut candidates = BTreeMap::new();
-    let (mut touched, mut saved): (u64, u64) = (0, 0);
-    let mut read = BTreeSet::new();
     loop {
-        let member = members.last().expect("the root is a member");
-        touched = touched.saturating_add(member.touched(ir, least).0);
-        let tiles = member.num_tiles(ir);
-        let total = |access| member.tile_bytes(ir, access).saturating_mul(tiles);
-        if 1 < members.len() {
-            saved = member.view.outputs.iter().map(total).fold(saved, u64::saturating_add);
-        }
+        let member = members.list.last().expect("the root is a member");
         for access in &member.view.inputs {
-            if !read.insert(mlir::value_key(access.value)) && member.is_tiled(ir, access) {
-                saved = saved.saturating_add(total(access));
-            }
             let producer = mlir::defining_op(access.value).and_then(Generic::cast);
             let position = producer.and_then(|it| positions.get(&mlir::op_key(it.op())));
             if let (Some(producer), Some(position)) = (producer, position) {
                 candidates.insert(*position, producer);
             }
         }
-        if members.len() == most {
-            return (members, saved);
+        if members.list.len() == most {
+            return Some(members);
         }
         // All readers of the last candidate in the block have been looked at.
-        let next = loop {
-            let Some((_, candidate)) = candidates.pop_last() else { return (members, saved) };
-            let Some(member) = linked(ir, positions, &members, candidate) else { continue };
+        loop {
+            let Some((_, candidate)) = candidates.pop_last() else { return Some(members) };
+            let Some(member) = linked(ir, positions, &members.list, candidate) else { continue };
             let cuts_rows = least == 1 && !member.contiguous(ir).is_empty();
-            if !cuts_rows && member.fits(ir, least, touched, limits) {
-                break member;
+            if !cuts_rows && members.add(ir, member, limits) {
+                break;
             }
-        };
-        members.push(next);
+        }
     }
 }
 
@@ -382,33 +611,4 @@ fn linked_dim(
 
 fn mentions(ir: &Context, expr: Expr, var: Var) -> bool {
     ir.vars(expr).contains(&var)
-}
-
-/// One index of each tiled dimension, but at least so many of the innermost one, and more if the tile would have
-/// few points and more fits in cache. They divide the extent where they can, so that all tiles have the same
-/// static size.
-fn sizes(ir: &Context, members: &[Member], least: u64, limits: &Limits) -> Vec<i64> {
-    let root = &members[0];
-    let domain = &root.view.domain;
-    let mut sizes = vec![0; domain.dims.len() + domain.ranges.len()];
-    let mut points: u64 = 1;
-    for (var, _) in domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_))) {
-        if !matches!(var, Var::Dim(dim) if root.links.contains_key(&dim)) {
-            points = points.saturating_mul(root.extent(ir, var).unwrap_or(LARGE));
-        }
-    }
-    for dim in root.links.keys() {
-        sizes[*dim as usize] = 1;
-    }
-    if let Some(dim) = root.links.keys().next_back() {
-        let touched = members.iter().map(|member| member.touched(ir, 1).0);
-        let touched = touched.fold(1, u64::saturating_add);
-        let most = limits.tile_bytes / touched;
-        let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
-        let extent = root.extent(ir, Var::Dim(*dim)).unwrap_or(LARGE);
-        let divisor = (wanted..=2 * wanted).find(|size| extent.is_multiple_of(*size));
-        let size = divisor.unwrap_or(wanted).min(extent);
-        sizes[*dim as usize] = i64::try_from(size).unwrap_or(1);
-    }
-    sizes
 }

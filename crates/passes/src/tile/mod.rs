@@ -37,6 +37,9 @@
 //! group, with its operations and the sizes of its tiles.
 
 pub mod group;
+pub mod pack;
+pub(crate) mod parts;
+pub mod split;
 
 use group::{Limits, Positions, group};
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -69,6 +72,16 @@ pub const PASS: PassInfo = PassInfo {
             name: "shared-bytes",
             description: "The most bytes of an operand that all tiles read again: a part of the first-level cache",
             default: "16384",
+        },
+        PassOption {
+            name: "product-bytes",
+            description: "The most bytes that a tile with a product may touch: a part of the last-level cache",
+            default: "2097152",
+        },
+        PassOption {
+            name: "min-rows",
+            description: "The least rows of a product in a tile",
+            default: "16",
         },
         PassOption {
             name: "min-points",
@@ -108,7 +121,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         min_bytes: number("min-bytes")?,
         tile_bytes: number("tile-bytes")?,
         shared_bytes: number("shared-bytes")?,
+        product_bytes: number("product-bytes")?,
         min_points: number("min-points")?,
+        min_rows: number("min-rows")?,
         min_row: number("min-row")?.max(1),
         parallel: pass.options.flag("parallel").then_some(threshold),
     };
@@ -145,11 +160,8 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
         }
         let Some(root) = Generic::cast(op) else { continue };
         let alone = refused.contains(&mlir::op_key(op));
-        if alone && limits.parallel.is_none() {
-            continue;
-        }
         let found = group(&ir, &positions, root, (alone, &mut refused), limits);
-        let Some(group) = found else { continue };
+        let Some(group) = found.or_else(|| group::block(&ir, root, limits)) else { continue };
         let location = root.op().location();
         for (op, operand) in &group.reused {
             let ty = mlir::operands(*op)[*operand].r#type();

@@ -1,7 +1,7 @@
 //! Two variables that walk through memory as one become one.
 //!
 //! Where every operand has `a` and `b` as two neighbouring subscripts, the inner of
-//! which covers the whole of its dimension, or has neither, the pair is one variable of
+//! which covers the whole of its dimension, or `a * extent + b`, or neither, the pair is one variable of
 //! the product of their extents on buffers of one dimension less: a sum over rows and
 //! columns is a sum over elements, and an operation on elements of a tensor is one on a
 //! vector. Loops become longer, above all the innermost.
@@ -19,7 +19,7 @@ use tc_dialects::{
     imap::{Indexed, Inside},
     mlir::{self, Builder, Val},
 };
-use tc_ir::{IndexingMap, Interval, Node, Var};
+use tc_ir::{Expr, IndexingMap, Interval, Node, Var};
 
 /// Collapses variables until none is left to be.
 pub(super) fn collapse<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>) {
@@ -89,7 +89,7 @@ fn keeps_order(nest: &Nest, outer: Var, inner: Var) -> bool {
     }
 }
 
-/// Whether every operand has the pair as neighbours that are contiguous, or not at all.
+/// Whether every operand has the pair as neighbours that are contiguous, as one, or not at all.
 fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
     let Some(extent) = nest.extent(inner).filter(|_| nest.intervals.of(inner).lo == 0) else {
         return false;
@@ -103,7 +103,7 @@ fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
                 map.results.iter().filter(|expr| nest.ir.vars(**expr).contains(&var)).count()
             };
             match place(nest, map, outer, inner) {
-                None => uses(outer) == 0 && uses(inner) == 0,
+                None => map.results.iter().all(|expr| is_one(nest, *expr, extent, (outer, inner))),
                 Some(place) => {
                     let ty = buffer.r#type();
                     uses(outer) == 1
@@ -113,6 +113,13 @@ fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
                 }
             }
         })
+}
+
+/// Whether an expression depends on `extent * outer + inner` only, if at all.
+fn is_one(nest: &Nest, expr: Expr, extent: i64, (outer, inner): (Var, Var)) -> bool {
+    let factors = [outer, inner].map(|var| nest.ir.coefficient(expr, var));
+    let [Some(of_outer), Some(of_inner)] = factors else { return false };
+    of_inner.checked_mul(extent) == Some(of_outer)
 }
 
 /// The dimension of which the subscript is `outer`, if that of the next one is `inner`.
@@ -142,6 +149,12 @@ fn apply<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, outer: Var, inner: Var)
         if let Some((place, merged)) = changes.next().flatten() {
             *buffer = merged;
             map.results.remove(place + 1);
+        } else {
+            map.results = nest.ir.substitute_all(&map.results, &|var| match var {
+                _ if var == outer => Some(nest.ir.constant(0)),
+                _ if var == inner => Some(nest.ir.var(outer)),
+                _ => None,
+            });
         }
     }
     let ir = &nest.ir;

@@ -32,7 +32,6 @@
 
 mod collapse;
 mod nest;
-mod pack;
 mod scan;
 mod scatter;
 mod sort;

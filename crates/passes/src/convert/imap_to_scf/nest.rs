@@ -1,7 +1,7 @@
 //! Builds the loops of a [`Plan`].
 
 use super::{
-    collapse, pack, vectors,
+    collapse, vectors,
     work::{self, Work},
 };
 use crate::{
@@ -56,15 +56,7 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
     let builder = Builder::before(op);
     collapse::collapse(&mut nest, &builder);
     let circular = || Report::error("has variables whose bounds depend on each other");
-    let mut plan = order::plan(&nest).ok_or_else(circular)?;
-    let copies = pack::pack(&mut nest, &plan, &builder);
-    if !copies.is_empty() {
-        plan = order::plan(&nest).ok_or_else(circular)?;
-        for copy in copies {
-            // A copy is an operation on elements: it is not copied for in turn.
-            convert(copy, choices)?;
-        }
-    }
+    let plan = order::plan(&nest).ok_or_else(circular)?;
     let scope = nest.outer_scope(&builder);
     if let Some(tiling) = vectors::tiling(&nest, &plan) {
         vectors::build(&nest, &builder, &scope, &tiling);

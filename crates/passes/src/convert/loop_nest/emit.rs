@@ -10,9 +10,7 @@ use tc_dialects::{
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     report::Report,
 };
-use tc_ir::{
-    Constraint, Context, Expr, IndexingMap, Interval, Node, Var, Variable, map::VarIntervals,
-};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval, Var, Variable, map::VarIntervals};
 
 /// An input and where it is read.
 pub(in crate::convert) struct Input<'c> {
@@ -206,20 +204,6 @@ impl<'c> Nest<'c> {
         i64::try_from(self.intervals.of(var).num_members()?).ok()
     }
 
-    /// The factor of `var` in an expression that is linear in it.
-    pub fn coefficient(&self, expr: Expr, var: Var) -> Option<i64> {
-        let linear = self.ir.linear_terms(expr)?;
-        let mut factor = 0;
-        for (term, coefficient) in linear.terms {
-            if self.ir.node(term) == Node::Var(var) {
-                factor = coefficient;
-            } else if self.ir.vars(term).contains(&var) {
-                return None;
-            }
-        }
-        Some(factor)
-    }
-
     /// The dimension and range variables on which values of these expressions depend,
     /// through the elements that runtime variables are read from too, other than those of
     /// one value.
@@ -389,7 +373,7 @@ impl<'c> Nest<'c> {
     /// Where a constraint `factor * var + rest in [lo, hi]` lets `var` begin and, excluded, end.
     fn tightened(&self, constraint: &Constraint, var: Var) -> (Option<Expr>, Option<Expr>) {
         let ir = &self.ir;
-        let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
+        let factor = self.ir.coefficient(constraint.expr, var).unwrap_or(1);
         let rest = ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
         let rest = ir.wrap(rest);
         let lo = Some(constraint.interval.lo).filter(|lo| *lo != i64::MIN);
@@ -427,7 +411,7 @@ impl<'c> Nest<'c> {
                 Some(var)
                     if may_skip(*var)
                         && !from_buffers
-                        && matches!(self.coefficient(constraint.expr, *var), Some(1 | -1)) =>
+                        && matches!(self.ir.coefficient(constraint.expr, *var), Some(1 | -1)) =>
                 {
                     tightening.entry(*var).or_default().push(number);
                 }

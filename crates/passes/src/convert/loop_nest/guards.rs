@@ -65,7 +65,7 @@ pub(in crate::convert) fn is_linear(nest: &Nest, var: Var, condition: &Constrain
         let values = nest.ir.interval_of(condition.expr, &|var| nest.intervals.of(var));
         values.is_bounded()
     };
-    matches!(nest.coefficient(condition.expr, var), Some(1 | -1))
+    matches!(nest.ir.coefficient(condition.expr, var), Some(1 | -1))
         && !nest.needs(&read).contains(&var)
         && (read.is_empty() || is_bounded())
 }

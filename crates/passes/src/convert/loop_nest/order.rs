@@ -35,7 +35,7 @@ fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
     if !uses(*last) {
         return 0;
     }
-    match nest.coefficient(*last, var) {
+    match nest.ir.coefficient(*last, var) {
         // Elements that are read at a place along `var` are anywhere.
         Some(0) | None => FAR / 4,
         Some(factor) => factor.unsigned_abs().min(FAR),
@@ -61,7 +61,7 @@ pub(in crate::convert) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) 
     if nest.needs(&runtimes).contains(&lane) {
         return None;
     }
-    nest.coefficient(*last, lane)
+    nest.ir.coefficient(*last, lane)
 }
 
 fn cost(nest: &Nest, var: Var) -> u64 {

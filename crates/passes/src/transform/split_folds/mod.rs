@@ -52,20 +52,21 @@
 
 mod scans;
 
+use crate::tile::parts::{Parts, extent};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
-        Access, AnyIndexed, Generic, Indexed, Inside, Scan, Start, View, build_index, build_yield,
-        renumbering, substitute_constraints, substitute_in_conditions, verify::index_variable,
+        Access, AnyIndexed, Generic, Indexed, Inside, Scan, Start, View, build_yield, renumbering,
+        substitute_in_conditions,
     },
-    mlir::{self, Blk, Builder, ValueMap},
+    mlir::{self, Builder, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},
 };
 use tc_ir::{
     Context, Interval,
     expr::{Expr, Var},
-    map::{IndexingMap, Variable},
+    map::Variable,
 };
 
 /// The pass.
@@ -171,107 +172,10 @@ impl<'c> Split<'c> {
     }
 }
 
-/// The parts of the values of a variable.
-#[derive(Clone, Copy)]
-struct Parts {
-    var: Var,
-    values: Interval,
-    num_parts: i64,
-    /// The values of a part, but perhaps of the last.
-    size: i64,
-}
-
-impl Parts {
-    /// The variable, from the number of a part and the place in it.
-    fn value(&self, ir: &Context, part: Var, place: Var) -> Expr {
-        let before = ir.mul(ir.var(part), ir.constant(self.size));
-        ir.add(ir.add(before, ir.var(place)), ir.constant(self.values.lo))
-    }
-
-    /// Lets the variable have so many values, from 0.
-    fn bound(&self, ir: &Context, domain: &mut IndexingMap, count: i64) {
-        if let Some(variable) = domain.variable_mut(self.var) {
-            variable.set_interval(ir, Interval::new(0, count - 1));
-        }
-    }
-
-    /// The accesses, constraints and accumulators of an operation on the values of one part. `part` counts the
-    /// parts, and `place` the values of one.
-    fn in_part<'c>(&self, ir: &Context, view: &View<'c>, (part, place): (Var, Var)) -> View<'c> {
-        let value = self.value(ir, part, place);
-        let replacement = |var: Var| (var == self.var).then_some(value);
-        let mut parts = view.clone();
-        parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
-        substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
-        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
-        parts
-    }
-
-    /// An operation with a further dimension variable, which counts the parts. The variable counts the values of one.
-    fn divide<'c>(&self, ir: &Context, view: &View<'c>) -> (View<'c>, (Var, Var)) {
-        let vars = (Var::Dim(view.domain.dims.len() as u32), self.var);
-        let mut parts = self.in_part(ir, view, vars);
-        self.bound(ir, &mut parts.domain, self.size);
-        parts.domain.dims.push(Variable::bounded(ir, Interval::new(0, self.num_parts - 1)));
-        (parts, vars)
-    }
-
-    /// Copies the body of an operation to one on the values of a part.
-    fn copy_body<'c>(
-        &self,
-        ir: &Context,
-        builder: &Builder<'c>,
-        from: Blk<'c>,
-        to: Blk<'c>,
-        vars: (Var, Var),
-    ) {
-        let values = mlir::arguments(from).into_iter().zip(mlir::arguments(to)).collect();
-        self.copy_block(ir, builder, from, to, values, vars);
-    }
-
-    /// Copies a block to the end of another one, with `value` for the variable, also in its conditions.
-    fn copy_block<'c>(
-        &self,
-        ir: &Context,
-        builder: &Builder<'c>,
-        from: Blk<'c>,
-        to: Blk<'c>,
-        mut values: ValueMap<'c>,
-        (part, place): (Var, Var),
-    ) {
-        let inside = Builder::at_end(builder.context, to, builder.location);
-        let mut indices = Vec::new();
-        for op in mlir::ops(from) {
-            mlir::walk(inside.copy(op, &mut values), &mut |op| {
-                let is_split = index_variable(op) == Some(self.var);
-                indices.extend((mlir::is(op, "imap.index") && is_split).then_some(op));
-            });
-        }
-        for op in indices {
-            let builder = Builder::before(op);
-            let ty = builder.index_type();
-            let [part, place] = [part, place].map(|var| match var {
-                Var::Range(number) => build_index(&builder, "range", number),
-                Var::Dim(number) | Var::Runtime(number) => build_index(&builder, "dim", number),
-            });
-            let before = builder.value("arith.muli", &[part, builder.index(self.size)], ty);
-            let before = builder.value("arith.addi", &[before, builder.index(self.values.lo)], ty);
-            mlir::replace(op, &[builder.value("arith.addi", &[before, place], ty)]);
-        }
-        let value = self.value(ir, part, place);
-        substitute_in_conditions(ir, &[to], &|var| (var == self.var).then_some(value));
-    }
-}
-
 /// A dimension variable, counted from 0.
 fn from_zero(ir: &Context, number: u32, dim: &Variable) -> Expr {
     let lower = dim.lower.expect("a verified domain bounds its variables");
     ir.sub(ir.dim(number), lower)
-}
-
-/// The number of values of a variable, if it is known.
-fn extent(ir: &Context, variable: &Variable) -> Option<i64> {
-    i64::try_from(variable.constant_interval(ir)?.num_members()?).ok()
 }
 
 /// Destinations of one shape, for each accumulator.
@@ -348,7 +252,8 @@ impl Parts {
         view: &View<'c>,
         results: &[Expr],
     ) -> Generic<'c> {
-        let (mut parts, vars) = self.divide(ir, view);
+        let (mut parts, vars) = self.divide(ir, view, false);
+        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
         let part = vars.0;
         let count = self.values.hi - self.values.lo + 1;
         if count % self.size != 0 {

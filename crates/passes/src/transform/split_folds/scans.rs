@@ -1,9 +1,10 @@
 //! Scans in parts.
 
-use super::{Parts, destinations, extent, from_zero};
+use super::{destinations, from_zero};
+use crate::tile::parts::{Parts, extent};
 use melior::ir::ValueLike;
 use tc_dialects::{
-    imap::{Access, Indexed, Inside, Scan, View, build_yield},
+    imap::{Access, Indexed, Inside, Scan, Start, View, build_yield},
     mlir::{self, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{
@@ -85,6 +86,7 @@ impl Parts {
     ) -> Vec<Val<'c>> {
         let vars = (self.var, Var::Range(0));
         let mut totals = self.in_part(ir, view, vars);
+        totals.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
         self.bound(ir, &mut totals.domain, self.num_parts);
         totals.domain.ranges = vec![Variable::bounded(ir, Interval::new(0, self.size - 1))];
         let subscripts = self.subscripts(ir, view, self.var);
@@ -126,7 +128,8 @@ impl Parts {
         view: &View<'c>,
         before: &[Val<'c>],
     ) -> Op<'c> {
-        let (mut parts, vars) = self.divide(ir, view);
+        let (mut parts, vars) = self.divide(ir, view, false);
+        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
         let subscripts = self.subscripts(ir, view, vars.0);
         parts.inputs.extend(before.iter().map(|it| Access::new(*it, subscripts.clone())));
         let new = parts.build_scan(ir, builder, true, (scan.dim(), scan.is_exclusive()));

@@ -61,18 +61,20 @@ pub struct Block<'a, 'c> {
     points: Vec<(Vec<i64>, i64)>,
     /// The neighbouring vectors.
     rows: Vec<Row<'c>>,
+    /// Whether all points are in the interior.
+    is_inside: bool,
 }
 
 impl<'a, 'c> Block<'a, 'c> {
     /// The block at the values that `scope` holds; `factors` are how far it spans the
-    /// unrolled variables, and `left` the points of the lanes that are left if they do not
-    /// fill it. If their number is known, the last vector is no wider than they need.
+    /// unrolled variables, `is_inside` whether they are in the interior, and `left` the points of the
+    /// lanes that are left if they do not fill it. If their number is known, the last vector is no wider than they need.
     pub fn new(
         nest: &'a Nest<'c>,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
         tiling: &'a Tiling,
-        factors: &[i64],
+        (factors, is_inside): (&[i64], bool),
         left: Option<Left<'c>>,
     ) -> Self {
         let full = Row { lanes: tiling.lanes, mask: None };
@@ -113,7 +115,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let (lower, _) = nest.loop_bounds(builder, &mut scope, tiling.lane, &[]);
             scope.values.insert(tiling.lane, lower);
         }
-        Self { nest, tiling, scope, points, rows }
+        Self { nest, tiling, scope, points, rows, is_inside }
     }
 
     /// `scope` moved from the first point of the block to another one.
@@ -157,8 +159,11 @@ impl<'a, 'c> Block<'a, 'c> {
         let masked = self.tiling.masked(nest);
         let (mut tightening, mut tested) =
             nest.distribute_constraints(order, &|var| matches!(var, Var::Range(_)));
-        tightening.values_mut().for_each(|it| it.retain(|number| !masked.contains(number)));
-        tested.retain(|number| !masked.contains(number));
+        let interior = self.tiling.interior.iter().filter(|_| self.is_inside);
+        let holding: Vec<usize> =
+            masked.iter().chain(interior.flat_map(|it| &it.constraints)).copied().collect();
+        tightening.values_mut().for_each(|it| it.retain(|number| !holding.contains(number)));
+        tested.retain(|number| !holding.contains(number));
         let lane = self.tiling.lane;
         let mut fold =
             |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
@@ -537,7 +542,7 @@ impl<'a, 'c> Block<'a, 'c> {
                 masks.extend(holds.map(|holds| broadcast(builder, holds, lanes)));
                 continue;
             }
-            let rises = nest.coefficient(condition.expr, self.tiling.lane) == Some(1);
+            let rises = nest.ir.coefficient(condition.expr, self.tiling.lane) == Some(1);
             let first = nest.exprs(builder, scope, &[condition.expr], false)[0];
             let distance = |from, to| builder.value("arith.subi", &[to, from], index);
             // The values of the lanes are `first`, `first + 1`, .., or `first`, `first - 1`, ..

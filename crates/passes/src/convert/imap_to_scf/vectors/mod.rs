@@ -52,7 +52,7 @@ use crate::{
 };
 use block::{Block, Left};
 use std::collections::BTreeMap;
-use tc_dialects::mlir::Builder;
+use tc_dialects::mlir::{Builder, Val};
 use tc_ir::Var;
 
 /// How many blocks of an unrolled variable one stretch of the outer loops covers.
@@ -85,11 +85,11 @@ pub(super) fn build<'c>(
     let scratch = held.unwrap_or_default();
     outer_loops(nest, builder, scope, &loops, &scratch, &mut |builder, scope| {
         if tiling.lane_is_range() {
-            return unrolled_loops(nest, builder, scope, tiling, &[], None);
+            return unrolled_loops(nest, builder, scope, tiling, (&[], false), None);
         }
         let known = nest.extent(tiling.lane).map(|extent| extent % tiling.width());
         if known == Some(0) {
-            return unrolled_loops(nest, builder, scope, tiling, &[], None);
+            return unrolled_loops(nest, builder, scope, tiling, (&[], false), None);
         }
         let (lower, upper) = scope.stretches[&tiling.lane];
         let left = builder.value("arith.subi", &[upper, lower], builder.index_type());
@@ -99,14 +99,14 @@ pub(super) fn build<'c>(
             builder,
             is_full,
             &mut |inside| {
-                unrolled_loops(nest, inside, scope, tiling, &[], None);
+                unrolled_loops(nest, inside, scope, tiling, (&[], false), None);
                 Vec::new()
             },
             &mut |inside| {
                 match tiling.transposed.is_empty() {
                     true => {
                         let left = known.map_or(Left::Computed(left), Left::Known);
-                        unrolled_loops(nest, inside, scope, tiling, &[], Some(left));
+                        unrolled_loops(nest, inside, scope, tiling, (&[], false), Some(left));
                     }
                     false => point_loops(nest, inside, scope, &[tiling.unrolled[0].0, tiling.lane]),
                 }
@@ -116,22 +116,50 @@ pub(super) fn build<'c>(
     });
 }
 
-/// The loops over blocks of the unrolled variables; `factors` are those already entered.
+/// The loops over blocks of the unrolled variables; `factors` are those already entered. Points outside of the
+/// interior are blocks of one.
 fn unrolled_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     tiling: &Tiling,
-    factors: &[i64],
+    (factors, is_inside): (&[i64], bool),
     left: Option<Left<'c>>,
 ) {
     let Some((var, factor)) = tiling.unrolled.get(factors.len()).copied() else {
-        return Block::new(nest, builder, scope, tiling, factors, left).build(builder);
+        return Block::new(nest, builder, scope, tiling, (factors, is_inside), left).build(builder);
     };
     let mut scope = scope.clone();
     let (mut lower, upper) = nest.loop_bounds(builder, &mut scope, var, &[]);
     let index = builder.index_type();
-    let divides = nest.extent(var).is_some_and(|extent| extent % factor == 0);
+    let interior = tiling.interior.as_ref().filter(|it| it.var == var);
+    let is_inside = is_inside || interior.is_some();
+    let blocks = |(lower, upper): (Val<'c>, Val<'c>), size: i64, is_inside: bool| {
+        let step = builder.index(size);
+        loops::build_for(builder, (lower, upper, step), &[], &mut |builder, value, _| {
+            let mut scope = scope.clone();
+            scope.values.insert(var, value);
+            let factors = [factors, &[size]].concat();
+            unrolled_loops(nest, builder, &scope, tiling, (&factors, is_inside), left);
+            Vec::new()
+        });
+    };
+    let mut inner = upper;
+    if let Some(interior) = interior {
+        let clamp = |value: i64| {
+            let value = builder.value("arith.maxsi", &[builder.index(value), lower], index);
+            builder.value("arith.minsi", &[value, upper], index)
+        };
+        let first = clamp(interior.first);
+        inner = clamp(interior.last + 1);
+        blocks((lower, first), 1, false);
+        lower = first;
+    }
+    let divides = match interior {
+        None => nest.extent(var).is_some_and(|extent| extent % factor == 0),
+        // Stretches may end anywhere in it.
+        Some(interior) => interior.extent() % factor == 0 && !scope.stretches.contains_key(&var),
+    };
     let mut sizes = vec![factor];
     if !divides && tiling.transposed.is_empty() {
         sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor));
@@ -141,20 +169,21 @@ fn unrolled_loops<'c>(
         // Where full blocks end: the last loop takes every point that is left.
         let is_last = number + 1 == sizes.len();
         let end = if is_last && (divides || tiling.transposed.is_empty()) {
-            upper
+            inner
         } else {
-            let length = builder.value("arith.subi", &[upper, lower], index);
+            let length = builder.value("arith.subi", &[inner, lower], index);
             let rest = builder.value("arith.remsi", &[length, step], index);
-            builder.value("arith.subi", &[upper, rest], index)
+            builder.value("arith.subi", &[inner, rest], index)
         };
-        loops::build_for(builder, (lower, end, step), &[], &mut |inside, value, _| {
-            let mut scope = scope.clone();
-            scope.values.insert(var, value);
-            let factors = [factors, &[*size]].concat();
-            unrolled_loops(nest, inside, &scope, tiling, &factors, left);
-            Vec::new()
-        });
+        if interior.is_some() && *size == 1 {
+            // The same code as for the points behind the interior.
+            break;
+        }
+        blocks((lower, end), *size, is_inside);
         lower = end;
+    }
+    if interior.is_some() {
+        blocks((lower, upper), 1, false);
     }
     if !divides && !tiling.transposed.is_empty() {
         scope.stretches.insert(var, (lower, upper));

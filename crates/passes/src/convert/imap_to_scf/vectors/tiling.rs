@@ -12,10 +12,15 @@ use tc_dialects::{
     imap::{Indexed, Inside},
     mlir::{self, Blk},
 };
-use tc_ir::{Constraint, Var};
+use tc_ir::{
+    Constraint, Var,
+    expr::{checked_ceil_div, checked_floor_div},
+};
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 const MAX_TRANSPOSED: i64 = 16;
+/// The values that a variable without constraints needs, to be unrolled rather than one with some.
+const MIN_FREE: i64 = 4;
 /// Operations that mean on vectors what they mean on each element, and that cannot trap.
 #[rustfmt::skip]
 const ELEMENTWISE: &[&str] = &[
@@ -49,6 +54,58 @@ pub(in super::super) struct Tiling {
     /// The inputs that are contiguous in the unrolled variable rather than in the lanes,
     /// so that blocks of them are transposed.
     pub transposed: Vec<usize>,
+    /// Where the constraints on an unrolled variable hold; blocks stay inside.
+    pub interior: Option<Interior>,
+}
+
+/// The values of a variable for which constraints hold, whatever the values of the ranges are.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Interior {
+    pub var: Var,
+    pub first: i64,
+    pub last: i64,
+    /// The numbers of the constraints.
+    pub constraints: Vec<usize>,
+}
+
+impl Interior {
+    /// The interior of a variable; `None` if it has no constraints, or hardly any values.
+    fn of(nest: &Nest, var: Var) -> Option<Self> {
+        let values = nest.intervals.of(var);
+        let mut found = Self { var, first: values.lo, last: values.hi, constraints: Vec::new() };
+        for (number, constraint) in nest.domain.constraints.iter().enumerate() {
+            let needs = nest.needs(&[constraint.expr]);
+            if !needs.contains(&var) {
+                continue;
+            }
+            let is_local = |other: &Var| *other == var || matches!(other, Var::Range(_));
+            if !needs.iter().all(is_local) || !nest.elements_in(constraint.expr).is_empty() {
+                return None;
+            }
+            let factor = nest.ir.coefficient(constraint.expr, var).filter(|factor| *factor != 0)?;
+            let without = |it| (it == var).then(|| nest.ir.constant(0));
+            let rest = nest.ir.substitute(constraint.expr, &without);
+            let rest = nest.ir.interval_of(rest, &|var| nest.intervals.of(var));
+            let (lo, hi) = (constraint.interval.lo, constraint.interval.hi);
+            // Of `factor * var`.
+            let least = if lo == i64::MIN { None } else { Some(lo.checked_sub(rest.lo)?) };
+            let most = if hi == i64::MAX { None } else { Some(hi.checked_sub(rest.hi)?) };
+            let (least, most) = if 0 < factor { (least, most) } else { (most, least) };
+            if let Some(least) = least {
+                found.first = found.first.max(checked_ceil_div(least, factor)?);
+            }
+            if let Some(most) = most {
+                found.last = found.last.min(checked_floor_div(most, factor)?);
+            }
+            found.constraints.push(number);
+        }
+        (!found.constraints.is_empty() && found.first < found.last).then_some(found)
+    }
+
+    /// The number of values.
+    pub fn extent(&self) -> i64 {
+        self.last - self.first + 1
+    }
 }
 
 impl Tiling {
@@ -81,7 +138,7 @@ impl Tiling {
             needs.contains(&self.lane)
                 && self.unrolled.iter().all(|(var, _)| !needs.contains(var))
                 && nest.elements_in(constraint.expr).is_empty()
-                && nest.coefficient(constraint.expr, self.lane).is_some()
+                && nest.ir.coefficient(constraint.expr, self.lane).is_some()
         };
         let constraints = nest.domain.constraints.iter().enumerate();
         constraints.filter(|(_, it)| is_masked(it)).map(|(number, _)| number).collect()
@@ -133,20 +190,29 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         let mut constraints = nest.domain.constraints.iter();
         constraints.any(|it| nest.needs(&[it.expr]).contains(&var))
     };
+    let interior = |var: Var| Interior::of(nest, var).filter(|_| !nest.is_map_form());
     let mut candidates: Vec<Var> = dims
         .iter()
         .copied()
-        .filter(|var| *var != lane && !is_constrained(*var))
+        .filter(|var| *var != lane && (!is_constrained(*var) || interior(*var).is_some()))
         .filter(|var| 0 < reused(*var) && nest.extent(*var) != Some(1))
         .collect();
-    // The most reuse first; of equals, the one that moves least, which is the last.
+    // The most reuse first, then what has blocks without borders; of equals, the one that moves least, which is the
+    // last.
+    let is_free =
+        |var: Var| !is_constrained(var) && nest.extent(var).is_none_or(|extent| MIN_FREE <= extent);
     candidates.reverse();
-    candidates.sort_by_key(|var| std::cmp::Reverse((loads_lanes(*var), reused(*var))));
+    let key = |var: &Var| (loads_lanes(*var), reused(*var), is_free(*var));
+    candidates.sort_by_key(|var| std::cmp::Reverse(key(var)));
     if !candidates.first().is_some_and(|var| loads_lanes(*var)) {
         candidates.clear();
     }
     let is_range = matches!(lane, Var::Range(_));
+    let constrained: Vec<_> =
+        candidates.iter().copied().filter(|var| is_constrained(*var)).collect();
+    candidates.retain(|var| !constrained.iter().skip(1).any(|other| other == var));
     candidates.truncate(2);
+    let interior = candidates.iter().find_map(|var| interior(*var));
     // The fold across the lanes has to be worth its steps.
     let fills_lanes = || nest.extent(lane).is_none_or(|extent| lanes <= extent);
     let gains = || {
@@ -170,13 +236,12 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         // LLVM vectorizes such a row, with wider loads.
         return None;
     }
-    let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates);
+    let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates, interior.as_ref());
     // The loops keep their order: what moves farthest is outermost.
     unrolled.sort_by_key(|(var, _)| dims.iter().position(|other| other == var));
-    let rest: Vec<_> = dims
-        .into_iter()
-        .filter(|var| *var != lane && unrolled.iter().all(|(other, _)| other != var))
-        .collect();
+    let unrolled_vars: Vec<Var> = unrolled.iter().map(|(var, _)| *var).collect();
+    let rest: Vec<_> =
+        dims.into_iter().filter(|var| *var != lane && !unrolled_vars.contains(var)).collect();
     let tiling = Tiling {
         lane,
         lanes,
@@ -189,6 +254,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
             .epilogue()
             .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
         transposed: Vec::new(),
+        interior: interior.filter(|it| unrolled_vars.contains(&it.var)),
     };
     // Masks stay in registers.
     let has_masks = nest.accumulators.iter().any(|it| mlir::integer_width(it.ty) == Some(1));
@@ -249,6 +315,7 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
         ranges: Vec::new(),
         vector_epilogue: true,
         transposed: misfits,
+        interior: None,
     };
     is_rectangular(nest, &tiling).then_some(tiling)
 }
@@ -307,7 +374,7 @@ fn have_masks(nest: &Nest, conditions: &[Constraint], lane: Var) -> bool {
         let runtimes = vars.filter(|var| matches!(var, Var::Runtime(_)));
         let runtimes: Vec<_> = runtimes.map(|var| nest.ir.var(var)).collect();
         !nest.needs(&runtimes).contains(&lane)
-            && matches!(nest.coefficient(condition.expr, lane), Some(1 | -1))
+            && matches!(nest.ir.coefficient(condition.expr, lane), Some(1 | -1))
     })
 }
 
@@ -329,12 +396,22 @@ fn has_float_extremes(nest: &Nest) -> bool {
 
 /// Chooses how many neighbouring vectors and unrolled points a block has, so that its
 /// results fill the registers and leave some for operands.
-fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(Var, i64)>) {
+fn block(
+    nest: &Nest,
+    lane: Var,
+    lanes: i64,
+    candidates: &[Var],
+    interior: Option<&Interior>,
+) -> (i64, Vec<(Var, i64)>) {
     let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
     let budget = (registers / nest.num_values() as i64).max(1);
     let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
     // Blocks of equal size, instead of full ones and a small rest.
-    let even = |var: Var, factor: i64| match nest.extent(var) {
+    let extent = |var: Var| match interior.filter(|it| it.var == var) {
+        Some(interior) => Some(interior.extent()),
+        None => nest.extent(var),
+    };
+    let even = |var: Var, factor: i64| match extent(var) {
         Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
         _ => factor.max(1),
     };
@@ -382,11 +459,12 @@ fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
         }
         known.insert(*var);
     }
-    let masked = tiling.masked(nest);
+    let mut excluded = tiling.masked(nest);
+    excluded.extend(tiling.interior.iter().flat_map(|it| &it.constraints));
     let mut constraints = nest.domain.constraints.iter().enumerate();
     outer.into_iter().all(|var| nest.bound_needs(*var).is_subset(&rest))
         && tiling.ranges.iter().all(|var| nest.bound_needs(*var).is_disjoint(&blocked))
         && constraints.all(|(number, it)| {
-            masked.contains(&number) || nest.needs(&[it.expr]).is_disjoint(&blocked)
+            excluded.contains(&number) || nest.needs(&[it.expr]).is_disjoint(&blocked)
         })
 }

@@ -1,0 +1,66 @@
+// Variables that subscripts divide become two variables.
+//
+// RUN: tc-opt %s --split-input-file --remarks-filter=imap-split-variables 2>%t.remarks \
+// RUN:   --pass-pipeline='builtin.module(func.func(imap-split-variables))' | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.remarks
+
+// The heads of an attention, merged and multiplied: a range.
+// CHECK-LABEL: func.func @merged
+// CHECK: imap.generic (d0, d1)[s0, s1] domain: d0 in [0, 4], d1 in [0, 6], s0 in [0, 7], s1 in [0, 2]
+// CHECK-SAME: ins(%{{.*}}[s1, d0, s0], %{{.*}}[s0 + s1 * 8, d1]
+// REMARK: remark: [Passed] split {{.*}} Function=merged | By=8
+func.func @merged(%x: tensor<3x5x8xf32>, %w: tensor<24x7xf32>) -> tensor<5x7xf32> {
+  %e = tensor.empty() : tensor<5x7xf32>
+  %r = imap.generic (d0, d1)[s0] domain: d0 in [0, 4], d1 in [0, 6], s0 in [0, 23]
+      ins(%x[s0 / 8, d0, s0 mod 8], %w[s0, d1] : tensor<3x5x8xf32>, tensor<24x7xf32>)
+      outs(%e[d0, d1] : tensor<5x7xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    imap.yield %m : f32
+  } -> tensor<5x7xf32>
+  return %r : tensor<5x7xf32>
+}
+
+// -----
+
+// A dimension, twice, and its index in the body.
+// CHECK-LABEL: func.func @twice
+// CHECK: imap.generic (d0, d1, d2) domain: d0 in [0, 1], d1 in [0, 5], d2 in [0, 1]
+// CHECK-SAME: ins(%{{.*}}[d1, d2, d0]
+// CHECK-SAME: outs(%{{.*}}[d0 + d1 * 4 + d2 * 2]
+// CHECK-COUNT-3: imap.index dim
+func.func @twice(%x: tensor<6x2x2xindex>) -> tensor<24xindex> {
+  %e = tensor.empty() : tensor<24xindex>
+  %r = imap.generic (d0) domain: d0 in [0, 23]
+      ins(%x[d0 / 4, d0 mod 4 / 2, d0 mod 2] : tensor<6x2x2xindex>)
+      outs(%e[d0] : tensor<24xindex>) {
+  ^bb0(%a: index):
+    %i = imap.index dim 0
+    %m = arith.addi %a, %i : index
+    imap.yield %m : index
+  } -> tensor<24xindex>
+  return %r : tensor<24xindex>
+}
+
+// -----
+
+// The divisor does not divide the extent; an ordered fold keeps the order of its ranges.
+// CHECK-LABEL: func.func @kept
+// CHECK: imap.generic (d0) domain: d0 in [0, 22]
+// CHECK: imap.generic ()[s0] domain: s0 in [0, 23]
+// REMARK-NOT: Function=kept
+func.func @kept(%x: tensor<6x4xf32>) -> (tensor<23xf32>, tensor<f32>) {
+  %e = tensor.empty() : tensor<23xf32>
+  %f = tensor.empty() : tensor<f32>
+  %r = imap.generic (d0) domain: d0 in [0, 22]
+      ins(%x[d0 / 4, d0 mod 4] : tensor<6x4xf32>) outs(%e[d0] : tensor<23xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<23xf32>
+  %s = imap.generic ()[s0] domain: s0 in [0, 23]
+      ins(%x[s0 / 4, s0 mod 4] : tensor<6x4xf32>) outs(%f[] : tensor<f32>) fold [add f32] ordered {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<f32>
+  return %r, %s : tensor<23xf32>, tensor<f32>
+}
