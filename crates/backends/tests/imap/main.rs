@@ -103,23 +103,28 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         let after = module.as_operation();
         passes::agree(&first, &fused, &mut stats)
             .map_err(|error| format!("fused: {error}\n{text}\nafter:\n{after}"))?;
-        let text = after.to_string();
         let tile = format!(
-            "func.func(imap-tile{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 \
-             parallel={} parallel-threshold=0}}),canonicalize,cse",
+            "imap-tile{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 min-rows={} \
+             parallel={} parallel-threshold=0}}",
             seed % 7,
+            1 + seed % 3,
             seed.is_multiple_of(2)
         );
-        run_pipeline(&mut module, &tile)
-            .map_err(|error| said(format!("tiled: {error}\n{text}")))?;
-        let after = module.as_operation().to_string();
-        if after != text {
-            stats.changes.insert("imap-tile".to_string(), 1);
-            let tiled = passes::interpret(&module, "f", &inputs);
-            let tiled =
-                tiled.map_err(|error| format!("tiled: {error}\n{text}\nafter:\n{after}"))?;
-            passes::agree(&first, &tiled, &mut stats)
-                .map_err(|error| format!("tiled: {error}\n{text}\nafter:\n{after}"))?;
+        let pack = "imap-pack{vector-bits=128 min-reuse=1 cache-bytes=1}";
+        for pass in ["imap-split-variables", pack, &tile] {
+            let text = module.as_operation().to_string();
+            let name = pass.split('{').next().unwrap_or_default();
+            run_pipeline(&mut module, &format!("func.func({pass}),canonicalize,cse"))
+                .map_err(|error| said(format!("{name}: {error}\n{text}")))?;
+            let after = module.as_operation().to_string();
+            if after != text {
+                stats.changes.insert(name.to_string(), 1);
+                let changed = passes::interpret(&module, "f", &inputs);
+                let changed =
+                    changed.map_err(|error| format!("{name}: {error}\n{text}\nafter:\n{after}"))?;
+                passes::agree(&first, &changed, &mut stats)
+                    .map_err(|error| format!("{name}: {error}\n{text}\nafter:\n{after}"))?;
+            }
         }
     }
     let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
@@ -179,9 +184,8 @@ fn passes_keep_the_meaning_of_random_programs() {
     if count >= 300 {
         let missing: Vec<_> = coverage.iter().filter(|(_, count)| **count == 0).collect();
         assert!(missing.is_empty(), "no program has {missing:?}");
-        for pass in
-            CHANGING.iter().chain(&["imap-fuse", "imap-tile", "imap-outline", "lift-scratch"])
-        {
+        let own = ["imap-fuse", "imap-split-variables", "imap-pack", "imap-tile", "imap-outline"];
+        for pass in CHANGING.iter().chain(&own).chain(&["lift-scratch"]) {
             let changed = all.changes.keys().any(|name| name.contains(pass));
             assert!(changed, "'{pass}' changes no program: {all:?}");
         }

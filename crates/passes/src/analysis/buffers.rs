@@ -2,7 +2,7 @@
 
 use melior::{
     Context,
-    ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType},
+    ir::{Attribute, BlockLike, Type, ValueLike, operation::OperationLike, r#type::MemRefType},
 };
 use std::collections::{HashMap, HashSet};
 use tc_dialects::mlir::{self, Op, Val};
@@ -160,4 +160,27 @@ pub(crate) fn parts(buffer: MemRefType) -> Vec<Option<i64>> {
 pub(crate) fn open_parts(buffer: MemRefType) -> Vec<usize> {
     let parts = parts(buffer).into_iter().enumerate();
     parts.filter(|(_, part)| part.is_none()).map(|(number, _)| number).collect()
+}
+
+/// The argument of a function or the allocation that a buffer is a view of, by a key; `None` if that may be in the
+/// memory of another one.
+pub fn origin(value: Val) -> Option<usize> {
+    let mut value = value;
+    loop {
+        let Some(op) = mlir::defining_op(value) else {
+            let block = mlir::argument_block(value)?;
+            let function = mlir::op_ref(block.parent_operation()?);
+            let ours = mlir::is(function, "func.func") && function.has_attribute("tc.checks");
+            return (ours || is_noalias(value)).then(|| mlir::value_key(value));
+        };
+        match mlir::name(op) {
+            "memref.alloc" | "memref.alloca" => return Some(mlir::value_key(value)),
+            "memref.subview"
+            | "memref.cast"
+            | "memref.reinterpret_cast"
+            | "memref.collapse_shape"
+            | "memref.expand_shape" => value = mlir::operand(op, 0),
+            _ => return None,
+        }
+    }
 }

@@ -18,9 +18,10 @@
 //! ```
 //!
 //! The variable along which panels are wide is the *lane*: all destinations are contiguous in it. A panel is two
-//! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in the lane is copied, as
-//! one panel. Sums of products of narrow floats have operands that are converted for each product. They are converted once
-//! instead. Dimension variables of all operands are a batch, which panels have, too.
+//! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
+//! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
+//! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
+//! once instead.
 //!
 //! The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
@@ -54,6 +55,11 @@ pub const PASS: PassInfo = PassInfo {
             default: "128",
         },
         PassOption {
+            name: "min-reuse",
+            description: "The results that an element of a copy serves at least, if the fold is short",
+            default: "32",
+        },
+        PassOption {
             name: "cache-bytes",
             description: "The bytes of the first-level cache",
             default: "32768",
@@ -63,13 +69,10 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
-/// How many points an element of a copy has to serve, if the fold is short: folding across the lanes for each
-/// result would take much of the time.
-const MIN_REUSE: i64 = 32;
-/// How many it has to serve otherwise.
-const MIN_REUSE_LONG: i64 = 1024;
-/// How many it has to serve if the operand is contiguous in the lane.
-const MIN_REUSE_CONTIGUOUS: i64 = 96;
+/// How many times as many it has to serve, if the fold runs along the lanes without the copy.
+const LONG: i64 = 32;
+/// How many times as many it has to serve, if the operand is contiguous in the lane.
+const CONTIGUOUS: i64 = 3;
 /// How many blocks of columns an element has to serve that is converted once.
 const MIN_BLOCKS: i64 = 8;
 /// How many lines rows are apart that are worth copying.
@@ -87,6 +90,7 @@ const MAX_ELEMENTS: i64 = 1 << 24;
 #[derive(Copy, Clone)]
 struct Limits {
     vector_bits: i64,
+    min_reuse: i64,
     cache_bytes: i64,
 }
 
@@ -97,8 +101,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             Failure
         })
     };
-    let limits =
-        Limits { vector_bits: number("vector-bits")?, cache_bytes: number("cache-bytes")? };
+    let limits = Limits {
+        vector_bits: number("vector-bits")?,
+        min_reuse: number("min-reuse")?,
+        cache_bytes: number("cache-bytes")?,
+    };
     if limits.vector_bits < 128 {
         return Ok(());
     }
@@ -217,7 +224,7 @@ impl<'a, 'c> Product<'a, 'c> {
         // Without a copy, a long fold runs along the lanes, if its inputs allow that.
         let along = self.folded().all(|(_, it)| matches!(self.step(it, innermost), Some(0 | 1)));
         let is_long = along && SHORT * lanes < self.extent(innermost);
-        let least = if is_long { MIN_REUSE_LONG } else { MIN_REUSE };
+        let least = limits.min_reuse.saturating_mul(if is_long { LONG } else { 1 });
         let mut found = Vec::new();
         for (number, access) in self.folded() {
             let vars = self.vars(access);
@@ -236,8 +243,8 @@ impl<'a, 'c> Product<'a, 'c> {
                 let step = steps.filter(|step| *step != 0).map(i64::abs).min().unwrap_or(0);
                 num_columns % width == 0
                     && MIN_LINES * LINE_BYTES <= element.saturating_mul(step)
-                    && limits.cache_bytes < 2 * rows.saturating_mul(LINE_BYTES)
-                    && MIN_REUSE_CONTIGUOUS <= reuse
+                    && limits.cache_bytes <= 2 * rows.saturating_mul(LINE_BYTES)
+                    && limits.min_reuse.saturating_mul(CONTIGUOUS) <= reuse
             };
             let pays = if is_contiguous { is_far() } else { least <= reuse };
             match pays && self.can_copy(access, &vars) {

@@ -31,6 +31,7 @@
 //! may be reassociated and contracted unless `strict-fp=true`.
 
 mod collapse;
+mod epilogue;
 mod nest;
 mod scan;
 mod scatter;

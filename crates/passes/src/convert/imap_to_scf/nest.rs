@@ -1,11 +1,11 @@
 //! Builds the loops of a [`Plan`].
 
 use super::{
-    collapse, vectors,
+    collapse, epilogue, vectors,
     work::{self, Work},
 };
 use crate::{
-    analysis::buffers::is_noalias,
+    analysis::buffers::origin,
     convert::loop_nest::{
         Choices,
         emit::{Nest, Output, Scope},
@@ -16,7 +16,7 @@ use crate::{
     },
     loops,
 };
-use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
+use melior::ir::{Type, ValueLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
     imap::{Generic, Indexed, Start},
@@ -57,8 +57,17 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
     collapse::collapse(&mut nest, &builder);
     let circular = || Report::error("has variables whose bounds depend on each other");
     let plan = order::plan(&nest).ok_or_else(circular)?;
+    let tiling = vectors::tiling(&nest, &plan);
+    let finishes_points = match (&plan, &tiling) {
+        (_, Some(tiling)) => tiling.lane_is_range(),
+        (Plan::Registers { ranges, .. }, None) => !ranges.is_empty(),
+        (Plan::Rows { .. }, None) => false,
+    };
+    if finishes_points && let Some(parts) = epilogue::detach(generic) {
+        return parts.into_iter().try_for_each(|part| convert(part, choices));
+    }
     let scope = nest.outer_scope(&builder);
-    if let Some(tiling) = vectors::tiling(&nest, &plan) {
+    if let Some(tiling) = tiling {
         vectors::build(&nest, &builder, &scope, &tiling);
         mlir::erase(op);
         return Ok(());
@@ -487,29 +496,6 @@ pub(super) fn declare_distinct<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope
             let op: Op = builder.op("memref.distinct_objects", &operands, &types);
             scope.buffers.insert(*output, mlir::result(op, 0));
             scope.buffers.insert(*other, mlir::result(op, 1));
-        }
-    }
-}
-
-/// The argument of a function or the allocation that a buffer is a view of, by a key; `None` if that may be in the
-/// memory of another one.
-fn origin(value: Val) -> Option<usize> {
-    let mut value = value;
-    loop {
-        let Some(op) = mlir::defining_op(value) else {
-            let block = mlir::argument_block(value)?;
-            let function = mlir::op_ref(block.parent_operation()?);
-            let ours = mlir::is(function, "func.func") && function.has_attribute("tc.checks");
-            return (ours || is_noalias(value)).then(|| mlir::value_key(value));
-        };
-        match mlir::name(op) {
-            "memref.alloc" | "memref.alloca" => return Some(mlir::value_key(value)),
-            "memref.subview"
-            | "memref.cast"
-            | "memref.reinterpret_cast"
-            | "memref.collapse_shape"
-            | "memref.expand_shape" => value = mlir::operand(op, 0),
-            _ => return None,
         }
     }
 }

@@ -435,7 +435,7 @@ fn block(
         let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
         return (vectors.min(budget), unrolled);
     }
-    let most = if candidates.is_empty() { 4 } else { 2 };
+    let most = if candidates.is_empty() { 8 } else { 2 };
     let vectors = available(nest, lane, lanes, most).min(budget);
     (vectors, unroll(budget / vectors, &[14, 8]))
 }

@@ -1,0 +1,74 @@
+//! Epilogues that are worth loops of their own.
+//!
+//! A fold along the lanes of vectors finishes one result at a time. An epilogue that calls a function, such as the
+//! `tanh` of a recurrent network, would take longer for one number than a vector does for all its lanes. The fold
+//! stores its results then, and an operation on elements finishes them in place.
+
+use crate::analysis::buffers::origin;
+use melior::ir::ValueLike;
+use tc_dialects::{
+    imap::{Access, Generic, Indexed, Inside, Start, View},
+    mlir::{self, Builder, Val, ValueMap},
+};
+use tc_ir::Context;
+
+/// Replaces a fold by one without its epilogue, and one operation on its results; `None` if that gains nothing, or if
+/// the destinations cannot hold the accumulators.
+pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
+    let epilogue = generic.epilogue()?;
+    let calls = mlir::ops(epilogue).into_iter().any(|op| mlir::is(op, "imap.builtin"));
+    if !calls || !Inside::all_of(&[epilogue]).is_empty() {
+        return None;
+    }
+    let ir = Context::new();
+    let view = View::of(&ir, generic);
+    let count = view.accumulators.len();
+    let element = |access: &Access<'c>| mlir::element_type(access.value.r#type());
+    let holds = |(access, place): (&Access<'c>, usize)| {
+        let accumulator = &view.accumulators[place];
+        accumulator.ty == element(access)
+            && !matches!(accumulator.start, Start::Destination(other) if other != place)
+    };
+    let arguments = mlir::arguments(epilogue);
+    let is_used = |number: &usize| !mlir::uses(arguments[count + number]).is_empty();
+    let used: Vec<usize> = (0..view.inputs.len()).filter(is_used).collect();
+    // The second operation reads what the first one has not overwritten.
+    let is_apart = |value: Val<'c>| {
+        let outputs = view.outputs.iter().map(|it| origin(it.value));
+        let own = origin(value);
+        own.is_some() && outputs.into_iter().all(|it| it.is_some() && it != own)
+    };
+    if view.outputs.len() != count
+        || !view.outputs.iter().zip(0..).all(holds)
+        || !used.iter().all(|number| is_apart(view.inputs[*number].value))
+    {
+        return None;
+    }
+
+    let builder = Builder::before(generic.op());
+    let fold = view.build(&ir, &builder, false);
+    let (inside, inner) = builder.inside(fold.body());
+    let mut values: ValueMap = mlir::arguments(generic.body()).into_iter().zip(inner).collect();
+    for op in mlir::ops(generic.body()) {
+        inside.copy(op, &mut values);
+    }
+
+    let mut finish =
+        View { accumulators: Vec::new(), ordered: false, combiner: None, ..view.clone() };
+    finish.domain.ranges.clear();
+    // Folds store, and their epilogues run, where constraints do not hold as well.
+    finish.domain.constraints.clear();
+    finish.inputs = view.outputs.clone();
+    finish.inputs.extend(used.iter().map(|number| view.inputs[*number].clone()));
+    finish.drop_unused_runtimes(&ir, &[]);
+    let finish = finish.build(&ir, &builder, false);
+    let (inside, inner) = builder.inside(finish.body());
+    let read = used.iter().map(|number| arguments[count + number]);
+    let old = arguments[..count].iter().copied().chain(read);
+    let mut values: ValueMap = old.zip(inner).collect();
+    for op in mlir::ops(epilogue) {
+        inside.copy(op, &mut values);
+    }
+    mlir::erase(generic.op());
+    Some([fold, finish])
+}
