@@ -60,6 +60,16 @@ struct Member<'c> {
     escapes: bool,
     /// Operands that only name the memory of a result.
     reused: Vec<(Op<'c>, usize)>,
+    product: Option<Product>,
+}
+
+/// A fold that reads elements for several results.
+#[derive(Clone)]
+struct Product {
+    /// The number of the input of which each row of the result needs all elements.
+    factor: usize,
+    /// The dimensions of these rows.
+    rows: Vec<u32>,
 }
 
 /// Operations that are computed together.
@@ -81,7 +91,10 @@ impl<'c> Member<'c> {
     fn new(ir: &Context, generic: Generic<'c>, links: BTreeMap<u32, u32>, escapes: bool) -> Self {
         let view = View::of(ir, generic);
         let intervals = view.domain.intervals(ir);
-        Self { generic, view, intervals, links, escapes, reused: Vec::new() }
+        let mut member =
+            Self { generic, view, intervals, links, escapes, reused: Vec::new(), product: None };
+        member.product = member.find_product(ir);
+        member
     }
 
     /// The values that a variable has; `None` if they are unknown.
@@ -118,67 +131,61 @@ impl<'c> Member<'c> {
         innermost.is_some_and(|dim| ir.vars_of_all(&access.subscripts).contains(&Var::Dim(*dim)))
     }
 
-    /// The factor of a product of which each row of the result needs all elements, and the dimensions of these rows.
-    fn product(&self, ir: &Context) -> Option<(usize, Vec<u32>)> {
+    fn find_product(&self, ir: &Context) -> Option<Product> {
         if self.view.domain.ranges.is_empty() || self.view.reads_once(ir) {
             return None;
         }
-        let last = *self.view.outputs.first()?.subscripts.last()?;
-        let columns = ir.vars(last);
-        let found = self.view.inputs.iter().enumerate().find_map(|(number, access)| {
+        let columns = ir.vars(*self.view.outputs.first()?.subscripts.last()?);
+        self.view.inputs.iter().enumerate().find_map(|(factor, access)| {
             let vars = ir.vars_of_all(&access.subscripts);
             let is_folded = vars.iter().any(|var| matches!(var, Var::Range(_)));
-            let dims = self.view.looping_dims(ir).into_iter();
-            let rows = dims.filter(|dim| !vars.contains(dim));
-            let rows = rows.filter_map(|dim| match dim {
-                Var::Dim(dim) => Some(dim),
-                _ => None,
-            });
+            let rows = (0..self.view.domain.dims.len() as u32)
+                .filter(|dim| !vars.contains(&Var::Dim(*dim)) && self.is_loop(ir, Var::Dim(*dim)));
             let rows: Vec<u32> = rows.collect();
-            (is_folded && !vars.is_disjoint(&columns) && !rows.is_empty()).then_some((number, rows))
-        });
-        found
+            let is_factor = is_folded && !vars.is_disjoint(&columns) && !rows.is_empty();
+            is_factor.then_some(Product { factor, rows })
+        })
+    }
+
+    fn is_factor(&self, input: usize) -> bool {
+        self.product.as_ref().is_some_and(|product| product.factor == input)
+    }
+
+    /// The rows of a product in one tile.
+    fn num_rows(&self, ir: &Context, product: &Product, sizes: &Sizes) -> u64 {
+        let rows = product.rows.iter();
+        let extents = rows.map(|dim| self.extent_in_tile(ir, Var::Dim(*dim), sizes));
+        extents.fold(1, |rows: u64, extent| rows.saturating_mul(extent))
     }
 
     /// Makes a tile larger, so that a product has enough rows in it. Returns the dimension of the root that
     /// the rows belong to; `None` if none of them is tiled.
     fn add_rows(&self, ir: &Context, sizes: &mut Sizes, least: u64) -> Option<u32> {
-        let (_, rows) = self.product(ir)?;
-        let is_row = |it: &(&u32, &u32)| rows.contains(it.1);
-        let link = *self.links.iter().rev().find(is_row)?.0;
-        let count = |sizes: &Sizes| {
-            let extents = rows.iter().map(|dim| self.extent_in_tile(ir, Var::Dim(*dim), sizes));
-            extents.fold(1, |product: u64, extent| product.saturating_mul(extent))
-        };
-        let others = count(
-            &Sizes::from([(link, 1)])
-                .into_iter()
-                .chain(sizes.iter().filter(|it| *it.0 != link).map(|it| (*it.0, *it.1)))
-                .collect(),
-        );
-        let extent = self.extent(ir, Var::Dim(self.links[&link])).unwrap_or(LARGE);
-        let wanted = least.div_ceil(others.max(1)).min(extent);
-        let size = sizes.entry(link).or_insert(1);
-        *size = wanted.max(*size);
-        Some(link)
+        let product = self.product.as_ref()?;
+        let is_row = |it: &(&u32, &u32)| product.rows.contains(it.1);
+        let (link, dim) = self.links.iter().rev().find(is_row)?;
+        let before = sizes.insert(*link, 1).unwrap_or(1);
+        let others = self.num_rows(ir, product, sizes);
+        let extent = self.extent(ir, Var::Dim(*dim)).unwrap_or(LARGE);
+        sizes.insert(*link, least.div_ceil(others.max(1)).min(extent).max(before));
+        Some(*link)
     }
 
     /// Whether each tile has points, and reads no large operand again that is no factor of a product.
     fn fits(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> bool {
         let mut vars = self.view.domain.vars();
         let is_empty = vars.any(|(var, _)| self.extent(ir, var) == Some(0));
-        let factor = self.product(ir).map(|(number, _)| number);
         let accesses = self.accesses().enumerate();
         let mut shared = accesses
-            .filter(|(number, access)| Some(*number) != factor && !self.is_tiled(ir, access))
+            .filter(|(number, access)| !self.is_factor(*number) && !self.is_tiled(ir, access))
             .map(|(_, access)| self.tile_bytes(ir, access, sizes));
         !is_empty && shared.all(|bytes| bytes <= limits.shared_bytes)
     }
 
     /// The bytes that tiles read from cache again, where other tiles have read them before.
     fn read_again(&self, ir: &Context, sizes: &Sizes) -> u64 {
-        let Some((factor, _)) = self.product(ir) else { return 0 };
-        let access = &self.view.inputs[factor];
+        let Some(product) = &self.product else { return 0 };
+        let access = &self.view.inputs[product.factor];
         let again = self.tile_bytes(ir, access, sizes).saturating_mul(self.num_tiles(ir, sizes));
         again.saturating_sub(self.tile_bytes(ir, access, &Sizes::new()))
     }
@@ -328,13 +335,13 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
     let parallel = tiling::parallel_loops(AnyIndexed::from(root));
     let dims = 0..root.frozen_domain().counts().0 as u32;
     let member = Member::new(ir, root, dims.map(|dim| (dim, dim)).collect(), false);
-    let (factor, rows) = member.product(ir)?;
+    let product = member.product.as_ref()?;
     if !is_movable(root.op()) || !member.view.accesses().all(is_tensor) {
         return None;
     }
     let others = member.view.inputs.iter().enumerate().filter(|(number, access)| {
         let vars = ir.vars_of_all(&access.subscripts);
-        *number != factor && vars.iter().any(|var| matches!(var, Var::Range(_)))
+        *number != product.factor && vars.iter().any(|var| matches!(var, Var::Range(_)))
     });
     let others: Vec<&Access> = others.map(|(_, access)| access).collect();
     let bytes = |sizes: &Sizes| {
@@ -350,17 +357,12 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
     if bytes(&sizes) <= 2 * limits.tile_bytes {
         return None;
     }
-    let num_rows = |sizes: &Sizes| {
-        let extents = rows.iter().map(|dim| member.extent_in_tile(ir, Var::Dim(*dim), sizes));
-        extents.fold(1, |product: u64, extent| product.saturating_mul(extent))
-    };
     // The tile of a window would read more than its part of the factor.
     let is_plain = |dim: &u32| {
         let mut subscripts = others.iter().flat_map(|access| &access.subscripts);
         subscripts.all(|it| !mentions(ir, *it, Var::Dim(*dim)) || ir.as_var(*it).is_some())
     };
-    let is_row = |dim: &&u32| parallel[**dim as usize] && !batch.contains_key(*dim);
-    for dim in rows.iter().filter(is_row) {
+    for dim in product.rows.iter().filter(|dim| parallel[**dim as usize]) {
         if !is_plain(dim) {
             return None;
         }
@@ -368,7 +370,8 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
         let fits = |size: &u64| {
             let mut tile = sizes.clone();
             tile.insert(*dim, *size);
-            bytes(&tile) <= 2 * limits.tile_bytes && limits.min_rows <= num_rows(&tile)
+            bytes(&tile) <= 2 * limits.tile_bytes
+                && limits.min_rows <= member.num_rows(ir, product, &tile)
         };
         let most = (0..u64::BITS)
             .map(|bits| 1 << bits)
@@ -420,14 +423,13 @@ impl<'c> Members<'c> {
     fn touched(&self, ir: &Context, sizes: &Sizes) -> u64 {
         let mut found: HashMap<usize, u64> = HashMap::new();
         for member in &self.list {
-            let factor = member.product(ir).map(|(number, _)| number);
             let is_linked = |access: &Access| {
                 let vars = ir.vars_of_all(&access.subscripts);
                 member.links.values().any(|dim| vars.contains(&Var::Dim(*dim)))
             };
             let inputs = member.view.inputs.iter().enumerate();
             let inputs = inputs
-                .filter(|(number, access)| Some(*number) != factor || is_linked(access))
+                .filter(|(number, access)| !member.is_factor(*number) || is_linked(access))
                 .map(|(_, access)| (mlir::value_key(access.value), access));
             let results = mlir::results(member.generic.op()).into_iter().map(mlir::value_key);
             for (key, access) in inputs.chain(results.zip(&member.view.outputs)) {
