@@ -157,3 +157,19 @@ func.func @chosen(%n: tensor<i32>, %q: tensor<8x64x16xf32>, %k: tensor<8x64x16xf
   } -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
 }
+
+// -----
+
+// No element is read.
+// CHECK-LABEL: func.func @empty
+// CHECK-NOT:     imap.scratch
+func.func @empty(%a: tensor<32x0xf32>, %b: tensor<24x0xf32>) -> tensor<32x24xf32> {
+  %e = tensor.empty() : tensor<32x24xf32>
+  %r = imap.generic (m, n)[k] domain: m in [0, 31], n in [0, 23], k in [0, -1]
+      ins(%a[m, k], %b[n, k] : tensor<32x0xf32>, tensor<24x0xf32>) outs(%e[m, n] : tensor<32x24xf32>) fold [add f32] {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    imap.yield %p : f32
+  } -> tensor<32x24xf32>
+  return %r : tensor<32x24xf32>
+}

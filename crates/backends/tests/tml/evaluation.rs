@@ -22,12 +22,16 @@ fn start(program: &Program, vector_length: i64) -> Result<Machine<'_, BigRationa
     Machine::new(&program.checked, vector_length, Division::Controlled, LIMITS, ambient)
 }
 
-/// Whether the evaluation took too much; it must not fail otherwise.
-fn is_over_limit(result: &Result<(), Error>, text: &str) -> bool {
+/// The state after the evaluation, which must not fail; `None` if it takes too much.
+fn run(program: &Program, vector_length: i64) -> Option<Machine<'_, BigRational>> {
+    let result = start(program, vector_length).and_then(|mut machine| {
+        machine.run()?;
+        Ok(machine)
+    });
     match result {
-        Ok(()) => false,
-        Err(Error::Limit { .. }) => true,
-        Err(error) => panic!("{error}\n{text}"),
+        Ok(machine) => Some(machine),
+        Err(Error::Limit { .. }) => None,
+        Err(error) => panic!("{error}\n{}", program.text),
     }
 }
 
@@ -39,15 +43,9 @@ fn padded_evaluation_simulates_evaluation() {
     for seed in first..first + count {
         let program = generate(seed);
         let text = &program.text;
-        let mut plain = start(&program, 1).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        if is_over_limit(&plain.run(), text) {
-            continue;
-        }
+        let Some(plain) = run(&program, 1) else { continue };
         for vector_length in [1, 2, 4, 8, 16] {
-            let Ok(mut padded) = start(&program, vector_length) else { continue };
-            if is_over_limit(&padded.run(), text) {
-                continue;
-            }
+            let Some(padded) = run(&program, vector_length) else { continue };
             runs += 1;
             for variable in 0..program.checked.variables.len() {
                 let (plain, found) = (plain.tensor(variable), padded.tensor(variable));

@@ -156,8 +156,11 @@ impl<'a, 'c> Product<'a, 'c> {
             if variable.constant_interval(ir)?.lo != 0 {
                 return None;
             }
-            if 1 < extent(ir, variable)? {
-                list.push(var);
+            match extent(ir, variable)? {
+                // Nothing is read.
+                0 => return None,
+                1 => {}
+                _ => list.push(var),
             }
         }
         Some(Self { ir, generic, view, dims, ranges })
