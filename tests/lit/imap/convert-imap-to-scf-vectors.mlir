@@ -95,3 +95,16 @@ func.func @interior(%x: memref<64x16xf32>, %w: memref<3x16x8xf32>, %o: memref<64
   }
   return
 }
+
+// The lanes are a range that the constraint is about: no blocks.
+// CHECK-LABEL: func.func @padded_lanes(
+// CHECK-NOT:     vector
+func.func @padded_lanes(%x: memref<6xf32>, %w: memref<3x2xf32>, %o: memref<3x4xf32>) {
+  imap.generic (c, i)[k] domain: c in [0, 2], i in [0, 3], k in [0, 1], i * 2 + k in [1, 6]
+    ins(%x[i * 2 + k - 1], %w[c, k] : memref<6xf32>, memref<3x2xf32>) outs(%o[c, i] : memref<3x4xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }
+  return
+}

@@ -69,8 +69,8 @@ pub(in super::super) struct Interior {
 }
 
 impl Interior {
-    /// The interior of a variable; `None` if it has no constraints, or hardly any values.
-    fn of(nest: &Nest, var: Var) -> Option<Self> {
+    /// The interior of a variable; `None` if it has no constraints, or some with the lanes, or hardly any values.
+    fn of(nest: &Nest, var: Var, lane: Var) -> Option<Self> {
         let values = nest.intervals.of(var);
         let mut found = Self { var, first: values.lo, last: values.hi, constraints: Vec::new() };
         for (number, constraint) in nest.domain.constraints.iter().enumerate() {
@@ -78,7 +78,8 @@ impl Interior {
             if !needs.contains(&var) {
                 continue;
             }
-            let is_local = |other: &Var| *other == var || matches!(other, Var::Range(_));
+            let is_range = |other: &Var| matches!(other, Var::Range(_)) && *other != lane;
+            let is_local = |other: &Var| *other == var || is_range(other);
             if !needs.iter().all(is_local) || !nest.elements_in(constraint.expr).is_empty() {
                 return None;
             }
@@ -190,7 +191,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         let mut constraints = nest.domain.constraints.iter();
         constraints.any(|it| nest.needs(&[it.expr]).contains(&var))
     };
-    let interior = |var: Var| Interior::of(nest, var).filter(|_| !nest.is_map_form());
+    let interior = |var: Var| Interior::of(nest, var, lane).filter(|_| !nest.is_map_form());
     let mut candidates: Vec<Var> = dims
         .iter()
         .copied()
