@@ -108,3 +108,19 @@ func.func @padded_lanes(%x: memref<6xf32>, %w: memref<3x2xf32>, %o: memref<3x4xf
   }
   return
 }
+
+// The number of rows is unknown, so no number of rows per block divides it.
+// CHECK-LABEL: func.func @unknown_rows(
+// CHECK-NOT:     step %c14
+// CHECK:         return
+func.func @unknown_rows(%x: memref<?x16xf32>, %w: memref<3x16x8xf32>, %o: memref<?x8xf32>, %n: index) {
+  imap.generic (i, c)[k, s]{N}
+    domain: i in [0, N - 1], c in [0, 7], k in [0, 2], s in [0, 15], N in [1, 1402], i + k in [1, 1402]
+    runtime(%n : index) ins(%x[i + k - 1, s], %w[k, s, c] : memref<?x16xf32>, memref<3x16x8xf32>)
+    outs(%o[i, c] : memref<?x8xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }
+  return
+}

@@ -69,8 +69,10 @@ pub(in super::super) struct Interior {
 }
 
 impl Interior {
-    /// The interior of a variable; `None` if it has no constraints, or some with the lanes, or hardly any values.
+    /// The interior of a variable of constant extent; `None` if the variable has no constraints, or some with the
+    /// lanes, or if the interior has fewer than two values.
     fn of(nest: &Nest, var: Var, lane: Var) -> Option<Self> {
+        nest.extent(var)?;
         let values = nest.intervals.of(var);
         let mut found = Self { var, first: values.lo, last: values.hi, constraints: Vec::new() };
         for (number, constraint) in nest.domain.constraints.iter().enumerate() {
