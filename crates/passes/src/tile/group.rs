@@ -171,7 +171,7 @@ impl<'c> Member<'c> {
         Some(*link)
     }
 
-    /// Whether each tile has points, and reads no large operand again that is no factor of a product.
+    /// Whether each tile has points, and rereads no large operand except the factor of a product.
     fn fits(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> bool {
         let mut vars = self.view.domain.vars();
         let is_empty = vars.any(|(var, _)| self.extent(ir, var) == Some(0));
@@ -328,8 +328,8 @@ pub fn group<'c>(
     })
 }
 
-/// A product alone, some rows at a time: so many that those of its first factor stay in cache while they are
-/// multiplied with all columns of the other one.
+/// A product alone, in blocks of rows. The rows of the first factor stay in cache while they are multiplied by all
+/// columns of the other factor.
 pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Group<'c>> {
     let is_tensor = |access: &Access| mlir::is_tensor(access.value.r#type());
     let parallel = tiling::parallel_loops(AnyIndexed::from(root));
@@ -349,11 +349,10 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
         bytes.fold(0, u64::saturating_add)
     };
     // Products of a batch come one after the other.
-    let mut sizes = Sizes::new();
     let vars = |access: &Access| ir.vars_of_all(&access.subscripts);
     let is_batch = |dim: &u32| member.accesses().all(|it| vars(it).contains(&Var::Dim(*dim)));
-    sizes.extend((0..parallel.len() as u32).filter(is_batch).map(|dim| (dim, 1)));
-    let batch = sizes.clone();
+    let batch: Sizes = (0..parallel.len() as u32).filter(is_batch).map(|dim| (dim, 1)).collect();
+    let mut sizes = batch.clone();
     if bytes(&sizes) <= 2 * limits.tile_bytes {
         return None;
     }
@@ -383,9 +382,7 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
             continue;
         };
         sizes.insert(*dim, divisor(extent, most));
-        batch.keys().for_each(|dim| {
-            sizes.remove(dim);
-        });
+        sizes.retain(|dim, _| !batch.contains_key(dim));
         let (is_parallel, members, reused) = (false, Vec::new(), Vec::new());
         return Some(Group { root, members, reused, sizes: member.loops(&sizes), is_parallel });
     }

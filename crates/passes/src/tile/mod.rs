@@ -27,7 +27,10 @@
 //!
 //! * at least `min-bytes` of traffic stay in cache: results of members, and operands that several of them read;
 //! * a tile touches at most `tile-bytes`;
-//! * no operand of more than `shared-bytes` is read again for each tile.
+//! * no operand of more than `shared-bytes` is read again for each tile, except the second factor of a product.
+//!
+//! With a product, a tile has at least `min-rows` rows and touches at most `product-bytes`. A product that is in no group
+//! is tiled by rows, so that those of its first factor stay in cache.
 //!
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
 //! contiguous dimension is only tiled if it is the only dimension.
@@ -160,7 +163,10 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
         }
         let Some(root) = Generic::cast(op) else { continue };
         let alone = refused.contains(&mlir::op_key(op));
-        let found = group(&ir, &positions, root, (alone, &mut refused), limits);
+        let mut found = None;
+        if !alone || limits.parallel.is_some() {
+            found = group(&ir, &positions, root, (alone, &mut refused), limits);
+        }
         let Some(group) = found.or_else(|| group::block(&ir, root, limits)) else { continue };
         let location = root.op().location();
         for (op, operand) in &group.reused {

@@ -23,7 +23,7 @@
 //! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
 //! once instead.
 //!
-//! The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
+//! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
 //! Remark: `packed`, with the map to the panel.
 
@@ -86,7 +86,7 @@ const LINE_BYTES: i64 = 64;
 /// The most elements of a copy: 64 MB of floats.
 const MAX_ELEMENTS: i64 = 1 << 24;
 
-/// What the machine has.
+/// The limits of a machine.
 #[derive(Copy, Clone)]
 struct Limits {
     vector_bits: i64,

@@ -78,8 +78,8 @@ impl Parts {
         (parts, vars)
     }
 
-    /// The same operation with two variables in the place of the variable, before the old one, which is left. The
-    /// parts have the same length.
+    /// Builds the same operation with two variables instead of one, and keeps the old operation after it. The parts have
+    /// the same length.
     pub fn split<'c>(&self, ir: &Context, generic: Generic<'c>) -> Generic<'c> {
         let builder = Builder::before(generic.op()).located(generic.op().location());
         let as_range = matches!(self.var, Var::Range(_));

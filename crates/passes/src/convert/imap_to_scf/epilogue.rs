@@ -32,7 +32,7 @@ pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
     let arguments = mlir::arguments(epilogue);
     let is_used = |number: &usize| !mlir::uses(arguments[count + number]).is_empty();
     let used: Vec<usize> = (0..view.inputs.len()).filter(is_used).collect();
-    // The second operation reads what the first one has not overwritten.
+    // The first operation must not overwrite an input of the second one.
     let is_apart = |value: Val<'c>| {
         let outputs = view.outputs.iter().map(|it| origin(it.value));
         let own = origin(value);
@@ -47,11 +47,7 @@ pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
 
     let builder = Builder::before(generic.op());
     let fold = view.build(&ir, &builder, false);
-    let (inside, inner) = builder.inside(fold.body());
-    let mut values: ValueMap = mlir::arguments(generic.body()).into_iter().zip(inner).collect();
-    for op in mlir::ops(generic.body()) {
-        inside.copy(op, &mut values);
-    }
+    mlir::copy_block(builder.context, generic.body(), fold.body(), builder.location);
 
     let mut finish =
         View { accumulators: Vec::new(), ordered: false, combiner: None, ..view.clone() };

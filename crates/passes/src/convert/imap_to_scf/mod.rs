@@ -21,8 +21,8 @@
 //! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing. Guards split the
 //! innermost loop, or are tested at each element (`loop_nest/guards.rs`).
 //!
-//! Long floating-point sums are divided into partial sums (`loop_nest/partial_sums.rs`). Allocations inside of an
-//! operation, of packed inputs and partial sums, have the attribute `imap.scratch`.
+//! Long floating-point sums are divided into partial sums (`loop_nest/partial_sums.rs`). Allocations for
+//! partial sums have the attribute `imap.scratch`.
 //!
 //! Buffers that stem from different arguments or allocations are declared distinct, so
 //! that LLVM vectorizes without asking.

@@ -66,9 +66,9 @@ pub struct Block<'a, 'c> {
 }
 
 impl<'a, 'c> Block<'a, 'c> {
-    /// The block at the values that `scope` holds; `factors` are how far it spans the
-    /// unrolled variables, `is_inside` whether they are in the interior, and `left` the points of the
-    /// lanes that are left if they do not fill it. If their number is known, the last vector is no wider than they need.
+    /// The block at the values that `scope` holds. `factors` are its sizes along the unrolled variables, and
+    /// `is_inside` tells whether they are in the interior. `left` is the number of remaining points along the lanes,
+    /// if they do not fill the block. If the number is known, the last vector has the next power of two of lanes.
     pub fn new(
         nest: &'a Nest<'c>,
         builder: &Builder<'c>,

@@ -200,8 +200,8 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         .filter(|var| *var != lane && (!is_constrained(*var) || interior(*var).is_some()))
         .filter(|var| 0 < reused(*var) && nest.extent(*var) != Some(1))
         .collect();
-    // The most reuse first, then what has blocks without borders; of equals, the one that moves least, which is the
-    // last.
+    // Most reuse first. Of equal candidates, one without constraints, then the one with the smallest steps, which is
+    // the last.
     let is_free =
         |var: Var| !is_constrained(var) && nest.extent(var).is_none_or(|extent| MIN_FREE <= extent);
     candidates.reverse();
@@ -211,9 +211,9 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         candidates.clear();
     }
     let is_range = matches!(lane, Var::Range(_));
-    let constrained: Vec<_> =
-        candidates.iter().copied().filter(|var| is_constrained(*var)).collect();
-    candidates.retain(|var| !constrained.iter().skip(1).any(|other| other == var));
+    // One border is enough code.
+    let constrained = candidates.iter().copied().find(|var| is_constrained(*var));
+    candidates.retain(|var| !is_constrained(*var) || Some(*var) == constrained);
     candidates.truncate(2);
     let interior = candidates.iter().find_map(|var| interior(*var));
     // The fold across the lanes has to be worth its steps.
