@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod convert;
+pub mod fusion;
 mod loops;
 pub mod target;
 pub mod tile;
@@ -52,7 +53,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::eliminate_dead_statements::PASS,
     &transform::expand_strided_copies::PASS,
     &transform::forward_statements::PASS,
-    &transform::fuse::PASS,
+    &fusion::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
     &transform::hoist_scratch::PASS,

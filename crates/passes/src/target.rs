@@ -140,6 +140,74 @@ impl Default for Codegen {
     }
 }
 
+/// A producer that several consumers compute again instead of reading its result. Tensors count if they are accessed
+/// at each point of the producer.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Recomputation {
+    /// Operations per element that are done more often than today.
+    pub operations: usize,
+    /// Tensors that producer and consumers access if the result is stored.
+    pub stored: usize,
+    /// Tensors that the consumers access on top of their own if it is not.
+    pub recomputed: usize,
+}
+
+/// What fusion asks about rewrites that are legal. It knows no IR.
+pub trait CostModel {
+    /// The most operations per element of a producer that one consumer reads through several maps, over all maps.
+    fn max_recompute(&self) -> usize;
+
+    /// The most consumers that compute a producer again.
+    fn max_consumers(&self) -> usize;
+
+    /// Whether consumers compute a producer again.
+    fn recomputes(&self, change: &Recomputation) -> bool;
+
+    /// The most operations of a fused operation.
+    fn max_body(&self) -> usize;
+
+    /// The most operators of an expression in a composed map.
+    fn max_map(&self) -> u32;
+
+    /// The most tensors that an operation accesses at each of its points, if it is made of several.
+    fn max_streams(&self) -> usize;
+}
+
+/// The cost model of machines on which a load from memory costs more than a few operations: all of today's.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct MemoryBound {
+    /// [`CostModel::max_recompute`].
+    pub max_recompute: usize,
+}
+
+impl CostModel for MemoryBound {
+    fn max_recompute(&self) -> usize {
+        self.max_recompute
+    }
+
+    fn max_consumers(&self) -> usize {
+        4
+    }
+
+    fn recomputes(&self, change: &Recomputation) -> bool {
+        change.operations <= self.max_recompute / 4 && change.recomputed < change.stored
+    }
+
+    /// LLVM needs quadratic time for a body, and an intermediate tensor costs little beside so many operations.
+    fn max_body(&self) -> usize {
+        256
+    }
+
+    fn max_map(&self) -> u32 {
+        400
+    }
+
+    /// Prefetchers follow about as many streams, and a cache has as few ways.
+    fn max_streams(&self) -> usize {
+        16
+    }
+}
+
 /// A kind of machines, and the passes that lower programs to them. It holds no code generator.
 pub trait Target: Send + Sync {
     /// The name on command lines.

@@ -48,9 +48,12 @@ func.func @returned(%s: tensor<f32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tenso
   return %b, %y : tensor<4xf32>, tensor<4xf32>
 }
 
-// A transposition reads as many elements as it writes: it is stored once for its two readers.
+// A transposition reads as many elements as it writes: it is stored once for its readers, which become one operation.
 // CHECK-LABEL: func.func @transposition(
-// CHECK-COUNT-3: imap.generic
+// CHECK: imap.generic (i, j) {{.*}} ins(%arg0[j, i]
+// CHECK: :2 = imap.generic
+// CHECK-NOT: imap.generic
+// CHECK: return
 func.func @transposition(%x: tensor<8x4xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %e = tensor.empty() : tensor<4x8xf32>
   %t = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%x[j, i] : tensor<8x4xf32>) outs(%e[i, j] : tensor<4x8xf32>) {

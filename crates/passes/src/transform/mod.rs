@@ -10,7 +10,6 @@ pub mod drop_argument_attributes;
 pub mod eliminate_dead_statements;
 pub mod expand_strided_copies;
 pub mod forward_statements;
-pub mod fuse;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
 pub mod hoist_scratch;

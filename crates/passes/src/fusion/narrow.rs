@@ -2,7 +2,7 @@
 //!
 //! A product with a broadcast tensor becomes one when the broadcast is composed into it.
 
-use super::{build::copy_rest, candidate::Candidate};
+use super::{apply::copy_rest, candidate::Candidate};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{

@@ -1,6 +1,8 @@
-//! Builds the fused operation of a plan.
+//! Builds fused operations.
 
-use super::{candidate::Candidate, legality::Plan};
+mod merge;
+
+use super::{candidate::Candidate, legality::Composition};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
@@ -221,7 +223,7 @@ impl Copied {
     }
 }
 
-impl<'c, 'i> Plan<'c, 'i> {
+impl<'c, 'i> Composition<'c, 'i> {
     pub(super) fn build(self) -> Generic<'c> {
         if self.epilogue { self.build_epilogue() } else { self.build_producer() }
     }
@@ -315,7 +317,7 @@ impl<'c, 'i> Plan<'c, 'i> {
                     let arguments: Vec<_> =
                         copied.inputs.iter().map(|input| new_arguments[offset + input]).collect();
                     let body = self.producer.generic.body();
-                    let mut value = self.copy_body(&frame, &inside, body, &arguments, copied)[0];
+                    let mut value = copy_body(&frame, &inside, body, &arguments, copied)[0];
                     let Access { guard, fill, .. } = &consumer.view.inputs[number];
                     if !guard.is_empty() && !self.producer.copies(*fill) {
                         let holds = imap::build_inside(&inside, ir, guard);
@@ -364,7 +366,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
         let new_arguments = mlir::arguments(fused.body());
         let arguments: Vec<_> = copied.inputs.iter().map(|input| new_arguments[*input]).collect();
-        let values = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &copied);
+        let values = copy_body(&frame, &inside, producer.generic.body(), &arguments, &copied);
         imap::build_yield(&inside, &values);
 
         let epilogue = fused.epilogue().expect("it was asked for");
@@ -376,7 +378,7 @@ impl<'c, 'i> Plan<'c, 'i> {
             Some(old) => {
                 let inputs = copied.inputs.iter().map(|input| read[*input]);
                 let arguments: Vec<_> = folded.iter().copied().chain(inputs).collect();
-                self.copy_body(&frame, &inside, old, &arguments, &copied)[0]
+                copy_body(&frame, &inside, old, &arguments, &copied)[0]
             }
         };
         let mut values = ValueMap::default();
@@ -388,46 +390,45 @@ impl<'c, 'i> Plan<'c, 'i> {
         imap::substitute_in_conditions(ir, &fused.blocks(), &imap::renumbering(ir, &kept));
         fused
     }
+}
 
-    /// Copies a block of the producer with these arguments and dimension variables, and
-    /// gives what it yields.
-    fn copy_body(
-        &self,
-        frame: &Frame<'c, 'i>,
-        inside: &Builder<'c>,
-        block: Blk<'c>,
-        arguments: &[Val<'c>],
-        copied: &Copied,
-    ) -> Vec<Val<'c>> {
-        let arguments = arguments.iter().copied();
-        let mut values: ValueMap = mlir::arguments(block).into_iter().zip(arguments).collect();
-        for op in mlir::ops(block) {
-            if mlir::is(op, "imap.yield") {
-                let copy = |value| values.get(value).unwrap_or(value);
-                return mlir::operands(op).into_iter().map(copy).collect();
-            }
-            let copy = inside.located(op.location()).copy(op, &mut values);
-            let mut inner = Vec::new();
-            mlir::walk(copy, &mut |op| inner.push(op));
-            for asked in inner {
-                if let Some(inside) = Inside::cast(asked) {
-                    inside.substitute(self.ir, &|var| copied.replacement(var));
-                }
-                let Some(Var::Dim(number)) =
-                    mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten()
-                else {
-                    continue;
-                };
-                let dim = copied.dims[number as usize];
-                let value = build_index(frame, &Builder::before(asked), dim);
-                if asked == copy {
-                    values.insert(mlir::result(op, 0), value);
-                }
-                mlir::replace(asked, &[value]);
-            }
+/// Copies a block of the producer with these arguments and dimension variables, and
+/// gives what it yields.
+fn copy_body<'c>(
+    frame: &Frame<'c, '_>,
+    inside: &Builder<'c>,
+    block: Blk<'c>,
+    arguments: &[Val<'c>],
+    copied: &Copied,
+) -> Vec<Val<'c>> {
+    let arguments = arguments.iter().copied();
+    let mut values: ValueMap = mlir::arguments(block).into_iter().zip(arguments).collect();
+    for op in mlir::ops(block) {
+        if mlir::is(op, "imap.yield") {
+            let copy = |value| values.get(value).unwrap_or(value);
+            return mlir::operands(op).into_iter().map(copy).collect();
         }
-        unreachable!("a verified body ends in imap.yield")
+        let copy = inside.located(op.location()).copy(op, &mut values);
+        let mut inner = Vec::new();
+        mlir::walk(copy, &mut |op| inner.push(op));
+        for asked in inner {
+            if let Some(inside) = Inside::cast(asked) {
+                inside.substitute(frame.ir, &|var| copied.replacement(var));
+            }
+            let Some(Var::Dim(number)) =
+                mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten()
+            else {
+                continue;
+            };
+            let dim = copied.dims[number as usize];
+            let value = build_index(frame, &Builder::before(asked), dim);
+            if asked == copy {
+                values.insert(mlir::result(op, 0), value);
+            }
+            mlir::replace(asked, &[value]);
+        }
     }
+    unreachable!("a verified body ends in imap.yield")
 }
 
 /// Copies the operations of a block, its terminator included.

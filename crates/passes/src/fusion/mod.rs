@@ -54,15 +54,23 @@
 //! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
 //! before and after.
 
-mod build;
+mod apply;
 mod candidate;
+mod cost;
+mod graph;
 mod legality;
 mod narrow;
 
-use crate::analysis::linalg;
+use crate::{
+    analysis::linalg,
+    target::{CostModel, MemoryBound},
+};
 use candidate::Candidate;
-use legality::{Limits, Plan, plan};
+use cost::{plan, plan_merge};
+use graph::BlockGraph;
+use legality::{Composition, Rejection};
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::BTreeMap;
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
@@ -101,7 +109,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         {
             pass.enter(function);
             linalg::remark_not_fused(function, PASS.argument);
-            fuse_function(function, block, max_recompute.max(0) as usize);
+            let max_recompute = max_recompute.max(0) as usize;
+            fuse_function(function, block, &MemoryBound { max_recompute });
         }
     }
     Ok(())
@@ -123,7 +132,7 @@ fn blocks_to_fuse<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     }
 }
 
-fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
+fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, model: &dyn CostModel) {
     let mut blocks = Vec::new();
     blocks_to_fuse(block, &mut blocks);
     if blocks.is_empty() {
@@ -132,8 +141,7 @@ fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
     let ir = Context::new();
     let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
     let before = temporary_bytes(&blocks);
-    let num_fused: usize =
-        blocks.iter().map(|block| fuse_block(&ir, *block, name, max_recompute)).sum();
+    let num_fused: usize = blocks.iter().map(|block| fuse_block(&ir, *block, name, model)).sum();
     let num_generics: usize = blocks.iter().map(|block| generics(*block).len()).sum();
     remark(
         function.location(),
@@ -151,17 +159,85 @@ fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
 }
 
 /// Fuses the operations of a block, and says how many were.
-fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) -> usize {
-    let mut limits = Limits { max_recompute, duplicates: false };
-    let mut num_fused = fuse_all(ir, block, function, limits);
-    limits.duplicates = true;
-    num_fused += fuse_all(ir, block, function, limits);
-    report_missed(ir, block, function, limits);
+fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostModel) -> usize {
+    let mut num_fused = fuse_all(ir, block, function, (model, false));
+    num_fused += fuse_all(ir, block, function, (model, true));
+    num_fused += merge_all(ir, block, function, model);
+    report_missed(ir, block, function, (model, true));
     num_fused
 }
 
+/// Makes one operation of pairs on the same points until none is left, and says of how many.
+fn merge_all<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostModel) -> usize {
+    let mut num_merged = 0;
+    let mut pending = generics(block);
+    pending.reverse();
+    let mut graph = BlockGraph::new(block);
+    while let Some(second) = pending.pop() {
+        let merge = partners(&graph, second)
+            .into_iter()
+            .find_map(|first| plan_merge(ir, &graph, (first, second), model).ok());
+        let Some(merge) = merge else { continue };
+        let merged = merge.apply();
+        remark(
+            merged.op().location(),
+            RemarkKind::Passed,
+            PASS.argument,
+            "merged",
+            function,
+            &[("Results", &mlir::results(merged.op()).len().to_string())],
+        );
+        pending.push(merged);
+        graph = BlockGraph::new(block);
+        num_merged += 1;
+    }
+    for second in generics(block) {
+        for first in partners(&graph, second) {
+            let reason = match plan_merge(ir, &graph, (first, second), model) {
+                Err(Rejection::NothingShared) | Ok(_) => continue,
+                Err(rejection) => rejection.to_string(),
+            };
+            let maps = [first, second].map(|it| it.maps(ir)[0].display(ir).to_string());
+            remark(
+                second.op().location(),
+                RemarkKind::Missed,
+                PASS.argument,
+                "unmerged",
+                function,
+                &[("FirstMap", &maps[0]), ("SecondMap", &maps[1]), ("Reason", &reason)],
+            );
+        }
+    }
+    num_merged
+}
+
+/// The most operations that are looked at as partners of another one.
+const MAX_PARTNERS: usize = 8;
+
+/// Operations of the same block in front of one that give it an operand or read one of its tensors, the nearest first.
+fn partners<'c>(graph: &BlockGraph<'c>, second: Generic<'c>) -> Vec<Generic<'c>> {
+    let mut found = BTreeMap::new();
+    let end = graph.place(second.op());
+    let tensors = second.inputs().into_iter().filter(|it| !mlir::shape(it.r#type()).is_empty());
+    for value in tensors {
+        let users = mlir::uses(value).into_iter().map(|(user, _)| user);
+        for op in mlir::defining_op(value).into_iter().chain(users) {
+            let place = graph.place(op).filter(|place| Some(*place) < end);
+            if let (Some(place), Some(generic)) = (place, Generic::cast(op)) {
+                found.insert(place, generic);
+            }
+        }
+    }
+    found.into_values().rev().take(MAX_PARTNERS).collect()
+}
+
 /// Fuses pairs of a block until none is left, and says how many were.
-fn fuse_all<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) -> usize {
+fn fuse_all<'c>(
+    ir: &Context,
+    block: Blk<'c>,
+    function: &str,
+    costs: (&dyn CostModel, bool),
+) -> usize {
     let mut num_fused = 0;
     // Consumers from the last to the first. A consumer that took in a producer is looked at
     // again, because it has new producers.
@@ -188,8 +264,8 @@ fn fuse_all<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) ->
             }
             continue;
         }
-        let Some((producer, plan)) = find_fusion(ir, consumer, limits) else { continue };
-        let maps = (plan.consumer_map.clone(), plan.producer_map.clone());
+        let Some((producer, plan)) = find_fusion(ir, consumer, costs) else { continue };
+        let maps = plan.maps();
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
         let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
@@ -215,11 +291,11 @@ fn fuse_all<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) ->
 fn find_fusion<'c, 'i>(
     ir: &'i Context,
     consumer: Generic<'c>,
-    limits: Limits,
-) -> Option<(Generic<'c>, Plan<'c, 'i>)> {
+    costs: (&dyn CostModel, bool),
+) -> Option<(Generic<'c>, Composition<'c, 'i>)> {
     producers(consumer)
         .into_iter()
-        .find_map(|producer| plan(ir, consumer, producer, limits).ok().map(|plan| (producer, plan)))
+        .find_map(|producer| plan(ir, consumer, producer, costs).ok().map(|plan| (producer, plan)))
 }
 
 /// The operations of its block whose results a consumer reads, each once. What is calculated before
@@ -239,10 +315,10 @@ fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
 }
 
 /// Says of each pair that is left why it is not fused.
-fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limits) {
+fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, costs: (&dyn CostModel, bool)) {
     for consumer in generics(block) {
         for producer in producers(consumer) {
-            let Err(refusal) = plan(ir, consumer, producer, limits) else { continue };
+            let Err(rejection) = plan(ir, consumer, producer, costs) else { continue };
             let maps = describe_maps(ir, consumer, producer);
             remark(
                 consumer.op().location(),
@@ -250,7 +326,11 @@ fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, limits: Limit
                 PASS.argument,
                 "apart",
                 function,
-                &[("ConsumerMap", &maps.0), ("ProducerMap", &maps.1), ("Reason", &refusal)],
+                &[
+                    ("ConsumerMap", &maps.0),
+                    ("ProducerMap", &maps.1),
+                    ("Reason", &rejection.to_string()),
+                ],
             );
         }
     }

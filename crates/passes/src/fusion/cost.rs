@@ -1,0 +1,289 @@
+//! Which of the legal rewrites make a program faster: numbers of operations and of accesses, judged by a
+//! [`CostModel`].
+
+use super::{
+    candidate::{Candidate, body_size, body_work},
+    graph::BlockGraph,
+    legality::{Composition, Merge, Rejection, check_reads, compose, merge},
+};
+use crate::target::{CostModel, Recomputation};
+use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
+use tc_dialects::{
+    imap::{Access, AnyIndexed, Generic, Indexed, Runtime},
+    mlir::{self, Op, Val},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    map::IndexingMap,
+};
+
+/// Decides whether a producer is to be computed where a consumer reads it. With `duplicates`, several consumers may
+/// compute it: a consumer has its final form only once nothing else can be fused.
+pub(super) fn plan<'c, 'i>(
+    ir: &'i Context,
+    consumer: Generic<'c>,
+    producer: Generic<'c>,
+    (model, duplicates): (&dyn CostModel, bool),
+) -> Result<Composition<'c, 'i>, Rejection> {
+    let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));
+    let reads = consumer.reads_of(producer.generic);
+    check_reads(&consumer, &producer, &reads)?;
+    if !is_copied(ir, &producer)
+        && let Err(rejection) = check_uses(consumer.generic, producer.generic)
+        && !(duplicates && is_recomputed_by_all(ir, &producer, model))
+    {
+        return Err(rejection);
+    }
+    let composition = compose(ir, consumer, producer, reads)?;
+    check_size(&composition, model)?;
+    Ok(composition)
+}
+
+/// Decides whether two operations of a block are to become one that has the results of both.
+pub(super) fn plan_merge<'c, 'i>(
+    ir: &'i Context,
+    graph: &BlockGraph<'c>,
+    (first, second): (Generic<'c>, Generic<'c>),
+    model: &dyn CostModel,
+) -> Result<Merge<'c, 'i>, Rejection> {
+    let (first, second) = (Candidate::new(ir, first), Candidate::new(ir, second));
+    let merge = merge(ir, graph, first, second)?;
+    let (first, second) = (&merge.first, &merge.second);
+    let mut own = streams(ir, first, &|_| None);
+    let dim = |var| match var {
+        Var::Dim(number) => merge.dims.get(number as usize).copied(),
+        _ => None,
+    };
+    let results = mlir::results(first.generic.op());
+    own.extend(
+        results
+            .into_iter()
+            .zip(&first.view.outputs)
+            .map(|(it, access)| Stream { value: it, subscripts: access.subscripts.clone() }),
+    );
+    let others = streams(ir, second, &dim);
+    let is_shared = others.iter().any(|stream| own.contains(stream));
+    if !is_shared {
+        return Err(Rejection::NothingShared);
+    }
+    // The register block of a product has one accumulator and stores one result.
+    if [first, second].iter().any(|it| it.is_reduction() && !it.view.reads_once(ir)) {
+        return Err(Rejection::Product);
+    }
+    own.extend(others.into_iter().filter(|stream| !own.contains(stream)).collect::<Vec<_>>());
+    let num_streams = own.len() + second.view.outputs.len();
+    if model.max_streams() < num_streams {
+        return Err(Rejection::Streams(num_streams, model.max_streams()));
+    }
+    let contiguous = |stream: &Stream| {
+        stream.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
+    };
+    let mut rows: Vec<_> = own.iter().map(contiguous).collect();
+    rows.dedup();
+    if rows.len() != 1 && !first.is_reduction() {
+        return Err(Rejection::Domains);
+    }
+    let size = body_size(first.generic.op()) + body_size(second.generic.op());
+    if model.max_body() < size {
+        return Err(Rejection::LargeBody(size, model.max_body()));
+    }
+    match second.view.looping_dims(ir).is_empty() || escape_together(&merge) {
+        true => Ok(merge),
+        false => Err(Rejection::SeveralEscape),
+    }
+}
+
+/// A tensor that is accessed at each point, and where.
+#[derive(PartialEq)]
+struct Stream<'c> {
+    value: Val<'c>,
+    subscripts: Vec<Expr>,
+}
+
+/// The inputs that an operation reads along all its variables, with its variables renamed.
+fn streams<'c>(
+    ir: &Context,
+    it: &Candidate<'c>,
+    renamed: &dyn Fn(Var) -> Option<Expr>,
+) -> Vec<Stream<'c>> {
+    let dims = it.view.looping_dims(ir);
+    let ranges = (0..it.view.domain.ranges.len() as u32).map(Var::Range);
+    let is_large = |access: &&Access<'c>| {
+        let used = ir.vars_of_all(&access.subscripts);
+        dims.iter().copied().chain(ranges.clone()).all(|var| used.contains(&var))
+    };
+    let stream = |access: &Access<'c>| Stream {
+        value: access.value,
+        subscripts: ir.substitute_all(&access.subscripts, renamed),
+    };
+    it.view.inputs.iter().filter(is_large).map(stream).collect()
+}
+
+/// Whether either no operation with maps reads the results, or the same ones read all of them. A tile group stores at most
+/// one result of an operation that is read after the group.
+fn escape_together(merge: &Merge) -> bool {
+    let (first, second) = (merge.first.generic.op(), merge.second.generic.op());
+    let readers = |op, result| -> BTreeSet<usize> {
+        let uses = mlir::uses(mlir::result(op, result)).into_iter();
+        let users = uses.map(|(user, _)| user).filter(|user| *user != second);
+        users.filter(|user| AnyIndexed::cast(*user).is_some()).map(mlir::op_key).collect()
+    };
+    let mut all = merge.kept.iter().map(|number| readers(first, *number)).collect::<Vec<_>>();
+    all.extend((0..merge.second.view.outputs.len()).map(|number| readers(second, number)));
+    all.dedup();
+    all.len() == 1
+}
+
+/// Whether each reader of a broadcast computes the elements. A product reads each element often, and then should not
+/// compute it each time.
+fn is_copied(ir: &Context, producer: &Candidate) -> bool {
+    let reads_once = |(user, _): &(Op, usize)| {
+        Generic::cast(*user).is_none_or(|it| Candidate::new(ir, it).view.reads_once(ir))
+    };
+    producer.is_broadcast(ir)
+        && (body_work(producer.generic.body()) == 0
+            || mlir::uses(mlir::result(producer.generic.op(), 0)).iter().all(reads_once))
+}
+
+/// Whether the fused operation does not repeat work, and is small enough for LLVM.
+fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> {
+    let (ir, consumer, producer) = (it.ir, &it.consumer, &it.producer);
+    if !it.epilogue {
+        check_recompute(ir, consumer, producer, &it.reads, model)?;
+    }
+    let size = body_size(consumer.generic.op()) + it.reads.len() * body_size(producer.generic.op());
+    if model.max_body() < size {
+        return Err(Rejection::LargeBody(size, model.max_body()));
+    }
+    let elements = producer.view.runtimes.iter().filter_map(Runtime::access);
+    let read = producer.view.inputs.iter().chain(elements).flat_map(Access::exprs);
+    for (result, dims) in read.flat_map(|result| it.dims.iter().map(move |dims| (result, dims))) {
+        let dim = |var| match var {
+            Var::Dim(number) => dims.get(number as usize).copied(),
+            _ => None,
+        };
+        let cost = ir.cost(ir.substitute(result, &dim));
+        if model.max_map() < cost {
+            return Err(Rejection::LargeMap(cost, model.max_map()));
+        }
+    }
+    Ok(())
+}
+
+/// All uses of the producer have to be plain reads of operations, and of this one alone
+/// unless the producer is computed again elsewhere too.
+fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), Rejection> {
+    for (user, _) in mlir::uses(mlir::result(producer.op(), 0)) {
+        if user == consumer.op() {
+            continue;
+        }
+        return Err(match AnyIndexed::cast(user) {
+            Some(_) => Rejection::SeveralConsumers,
+            None if mlir::is(user, "tensor.extract") => Rejection::Extracted,
+            None if mlir::is(user, "tensor.dim") => continue,
+            None => Rejection::Returned,
+        });
+    }
+    Ok(())
+}
+
+/// Whether all consumers of a producer can compute it where they read it, and the cost model prefers that. Products read
+/// elements too often for that.
+fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, model: &dyn CostModel) -> bool {
+    let result = mlir::result(producer.generic.op(), 0);
+    let mut consumers: Vec<Op<'c>> = Vec::new();
+    for (user, _) in mlir::uses(result) {
+        let is_known = mlir::is(user, "tensor.dim") || consumers.contains(&user);
+        if !is_known
+            && (consumers.len() == model.max_consumers()
+                || user.block() != producer.generic.op().block())
+        {
+            return false;
+        }
+        if !is_known {
+            consumers.push(user);
+        }
+    }
+    if producer.is_reduction() {
+        return false;
+    }
+    let dims = producer.view.looping_dims(ir);
+    let is_large = |access: &&Access<'c>| {
+        let used = ir.vars_of_all(&access.subscripts);
+        dims.iter().all(|dim| used.contains(dim))
+    };
+    let large: Vec<_> = producer.view.inputs.iter().filter(is_large).collect();
+    // The variables of the contiguous dimension: a transposition is better done once.
+    let contiguous = |access: &Access<'c>| {
+        access.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
+    };
+    if large.iter().any(|access| contiguous(access) != contiguous(producer.output())) {
+        return false;
+    }
+    let inputs: Vec<Val<'c>> = large.iter().map(|access| access.value).collect();
+    let mut change = Recomputation {
+        operations: body_work(producer.generic.body()) * (consumers.len() - 1),
+        stored: inputs.len() + 1 + consumers.len(),
+        recomputed: 0,
+    };
+    for user in consumers {
+        let Some(generic) = Generic::cast(user) else { return false };
+        let operands = generic.inputs();
+        change.recomputed += inputs.iter().filter(|input| !operands.contains(input)).count();
+        let other = Candidate::new(ir, generic);
+        let reads = other.reads_of(producer.generic);
+        if !other.view.reads_once(ir)
+            || check_reads(&other, producer, &reads).is_err()
+            || compose(ir, other, Candidate::new(ir, producer.generic), reads)
+                .and_then(|it| check_size(&it, model))
+                .is_err()
+        {
+            return false;
+        }
+    }
+    model.recomputes(&change)
+}
+
+/// Whether computing the producer where it is read is cheap.
+fn check_recompute(
+    ir: &Context,
+    consumer: &Candidate,
+    producer: &Candidate,
+    reads: &[usize],
+    model: &dyn CostModel,
+) -> Result<(), Rejection> {
+    let work = body_work(producer.generic.body());
+    let domain = &consumer.view.domain;
+    let variables: BTreeSet<Var> = domain
+        .vars()
+        .filter(|(var, variable)| {
+            !matches!(var, Var::Runtime(_)) && variable.lower != variable.upper
+        })
+        .map(|(var, _)| var)
+        .collect();
+    let mut maps: Vec<&[Expr]> =
+        reads.iter().map(|it| consumer.view.inputs[*it].subscripts.as_slice()).collect();
+    maps.sort_unstable();
+    maps.dedup();
+    for map in &maps {
+        let used = ir.vars_of_all(map);
+        // What one operation makes of an index costs no more than to load it.
+        if work > usize::from(producer.view.inputs.is_empty())
+            && let Some(missing) = variables.iter().find(|var| !used.contains(var))
+        {
+            return Err(Rejection::ComputedAgain(variable_name(domain, *missing)));
+        }
+    }
+    let (reads, limit) = (maps.len(), model.max_recompute());
+    if 1 < reads && limit < work * reads {
+        return Err(Rejection::Recompute { reads, work, limit });
+    }
+    Ok(())
+}
+
+fn variable_name(domain: &IndexingMap, var: Var) -> String {
+    let name = domain.variable(var).and_then(|variable| variable.name.as_deref());
+    name.map_or_else(|| tc_ir::text::default_name(var), |name| format!("'{name}'"))
+}
