@@ -87,6 +87,37 @@ pub fn block_ref<'c>(block: BlockRef<'c, '_>) -> Blk<'c> {
     unsafe { BlockRef::from_raw(block.to_raw()) }
 }
 
+/// The files and lines that a location names, each once, in its order.
+pub fn source_lines(location: Location) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut pending = vec![location.to_raw()];
+    while let Some(location) = pending.pop() {
+        // SAFETY: each function is called on a location of its kind, and the buffer has as many places as it writes.
+        unsafe {
+            if mlir_sys::mlirLocationIsAFused(location) {
+                let count = mlir_sys::mlirLocationFusedGetNumLocations(location) as usize;
+                let start = pending.len();
+                pending.resize(start + count, location);
+                mlir_sys::mlirLocationFusedGetLocations(location, pending[start..].as_mut_ptr());
+                pending[start..].reverse();
+            } else if mlir_sys::mlirLocationIsAName(location) {
+                pending.push(mlir_sys::mlirLocationNameGetChildLoc(location));
+            } else if mlir_sys::mlirLocationIsACallSite(location) {
+                pending.push(mlir_sys::mlirLocationCallSiteGetCallee(location));
+            } else if mlir_sys::mlirLocationIsAFileLineColRange(location) {
+                let file = mlir_sys::mlirLocationFileLineColRangeGetFilename(location);
+                let file = melior::StringRef::from_raw(mlir_sys::mlirIdentifierStr(file));
+                let line = mlir_sys::mlirLocationFileLineColRangeGetStartLine(location);
+                let place = (file.as_str().unwrap_or_default().to_string(), line.max(0) as usize);
+                if !found.contains(&place) {
+                    found.push(place);
+                }
+            }
+        }
+    }
+    found
+}
+
 /// The context of an operation.
 pub fn context_of<'c>(op: Op<'c>) -> &'c Context {
     // SAFETY: the context outlives its operations.

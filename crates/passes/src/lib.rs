@@ -54,6 +54,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::expand_strided_copies::PASS,
     &transform::forward_statements::PASS,
     &fusion::PASS,
+    &fusion::print::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
     &transform::hoist_scratch::PASS,
@@ -122,6 +123,7 @@ pub fn register() {
         for pass in PASSES {
             pass.register();
         }
+        fusion::print::PIPELINE.register();
         register_nvvm_passes();
         for (argument, description, pipeline) in PIPELINES {
             register_pipeline(argument, description, pipeline);

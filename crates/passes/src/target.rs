@@ -180,6 +180,12 @@ pub struct MemoryBound {
     pub max_recompute: usize,
 }
 
+impl Default for MemoryBound {
+    fn default() -> Self {
+        Self { max_recompute: 16 }
+    }
+}
+
 impl CostModel for MemoryBound {
     fn max_recompute(&self) -> usize {
         self.max_recompute

@@ -265,3 +265,26 @@ func.func @index(%x: tensor<66x64xi32>) -> tensor<66xi32> {
   } -> tensor<66xi32>
   return %s : tensor<66xi32>
 }
+
+// -----
+
+// The root has fewer rows than the operation whose result is returned, too: its loop would not compute all of them.
+// CHECK-LABEL: func.func @whole
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @whole(%x: tensor<512x64xf32>) -> (tensor<512x64xf32>, tensor<256xf32>) {
+  %e = tensor.empty() : tensor<512x64xf32>
+  %p = imap.generic (d0, d1) domain: d0 in [0, 511], d1 in [0, 63]
+      ins(%x[d0, d1] : tensor<512x64xf32>) outs(%e[d0, d1] : tensor<512x64xf32>) {
+  ^bb0(%a: f32):
+    %q = math.exp %a : f32
+    imap.yield %q : f32
+  } -> tensor<512x64xf32>
+  %f = tensor.empty() : tensor<256xf32>
+  %s = imap.generic (d0)[s0] domain: d0 in [0, 255], s0 in [0, 63]
+      ins(%p[d0, s0] : tensor<512x64xf32>) outs(%f[d0] : tensor<256xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<256xf32>
+  return %p, %s : tensor<512x64xf32>, tensor<256xf32>
+}

@@ -191,6 +191,8 @@ struct Generator {
     program: Program,
     /// Whether elements are not all integers, so that sums are rounded.
     has_fractions: bool,
+    /// Operations that another one has the points of. Both results are returned.
+    twins: Vec<usize>,
 }
 
 /// A random program.
@@ -212,7 +214,7 @@ pub fn generate(seed: u64) -> Program {
         results: Vec::new(),
     };
     let has_fractions = element.is_float() && random.chance(20);
-    let mut it = Generator { random, program, has_fractions };
+    let mut it = Generator { random, program, has_fractions, twins: Vec::new() };
     for _ in 0..it.random.weighted(&[50, 35, 15]) {
         let size = it.random.pick(&[0, 1, 2, 3, 5, 9, 17]);
         let size = *size;
@@ -224,13 +226,15 @@ pub fn generate(seed: u64) -> Program {
     let count =
         if it.random.chance(4) { it.random.between(33, 42) } else { it.random.between(1, 5) };
     for _ in 0..count {
-        let operation = it.operation();
+        let twin = if it.random.chance(20) { it.twin() } else { None };
+        let operation = twin.unwrap_or_else(|| it.operation());
         it.program.operations.push(operation);
     }
     let last = it.program.operations.len() - 1;
     for number in 0..=last {
         for output in 0..it.program.operations[number].outputs.len() {
-            if number == last || it.random.chance(if count > 5 { 90 } else { 10 }) {
+            let has_twin = it.twins.contains(&number);
+            if number == last || has_twin || it.random.chance(if count > 5 { 90 } else { 10 }) {
                 it.program.results.push(Source::Result(number, output));
             }
         }
@@ -263,6 +267,37 @@ impl Generator {
         let values = (0..count).map(|_| self.random.between(lo, hi) as f64).collect();
         self.program.arguments.push(Argument { shape, values, is_table: true });
         self.program.arguments.len() - 1
+    }
+
+    /// An operation on the points of the last one, with other values, which may read what that one writes at a point.
+    /// `None` if that one has folds that cannot be told apart.
+    fn twin(&mut self) -> Option<Operation> {
+        let number = self.program.operations.len().checked_sub(1)?;
+        let mut twin = self.program.operations[number].clone();
+        let is_plain = twin.scan.is_none()
+            && twin.scatter.is_none()
+            && twin.monoid.is_none()
+            && !twin.has_own_sum
+            && !twin.outputs.iter().any(|it| matches!(it.combiner, "add" | "maxs"));
+        if !is_plain {
+            return None;
+        }
+        let is_fold = twin.outputs[0].combiner != "assign";
+        let position = twin.outputs[0].position.clone();
+        let added = Operand::Input(twin.inputs.len());
+        let output = &mut twin.outputs[0];
+        output.body.insert(0, Step { op: "add", with: Operand::Constant(3) });
+        if (!is_fold || twin.has_epilogue) && self.random.chance(50) {
+            let source = Source::Result(number, 0);
+            twin.inputs.push(Input { source, position, guard: Guard::default() });
+            let steps = if is_fold { &mut output.epilogue } else { &mut output.body };
+            steps.insert(0, Step { op: "sub", with: added });
+        }
+        if is_fold {
+            output.combiner = *self.random.pick(&["add from identity", "mins from identity"]);
+        }
+        self.twins.extend([number, number + 1]);
+        Some(twin)
     }
 
     /// Something to read: an earlier result, most of the time.

@@ -62,6 +62,14 @@ fn num_generics(module: &Module) -> usize {
     count
 }
 
+fn num_with_several_results(module: &Module) -> usize {
+    let mut count = 0;
+    let count_in =
+        &mut |op| count += usize::from(mlir::is(op, "imap.generic") && mlir::results(op).len() > 1);
+    mlir::walk(mlir::op_ref(module.as_operation()), count_in);
+    count
+}
+
 /// Checks a program, fused or not.
 fn check(program: &Program, seed: u64) -> Result<Stats, String> {
     let result = catch_unwind(AssertUnwindSafe(|| check_program(program, seed)));
@@ -92,11 +100,14 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     if !seed.is_multiple_of(3) {
         let first = passes::interpret(&module, "f", &inputs).map_err(|error| error.to_string())?;
         let text = module.as_operation().to_string();
-        let before = num_generics(&module);
+        let (before, several) = (num_generics(&module), num_with_several_results(&module));
         run_pipeline(&mut module, "canonicalize,cse,imap-fuse,canonicalize,cse")
             .map_err(|error| said(error.to_string()))?;
         if num_generics(&module) < before {
             stats.changes.insert("imap-fuse".to_string(), 1);
+        }
+        if several < num_with_several_results(&module) {
+            stats.changes.insert("merged".to_string(), 1);
         }
         let fused = passes::interpret(&module, "f", &inputs);
         let fused = fused.map_err(|error| format!("fused: {error}\n{text}"))?;
@@ -184,7 +195,14 @@ fn passes_keep_the_meaning_of_random_programs() {
     if count >= 300 {
         let missing: Vec<_> = coverage.iter().filter(|(_, count)| **count == 0).collect();
         assert!(missing.is_empty(), "no program has {missing:?}");
-        let own = ["imap-fuse", "imap-split-variables", "imap-pack", "imap-tile", "imap-outline"];
+        let own = [
+            "imap-fuse",
+            "imap-split-variables",
+            "imap-pack",
+            "imap-tile",
+            "imap-outline",
+            "merged",
+        ];
         for pass in CHANGING.iter().chain(&own).chain(&["lift-scratch"]) {
             let changed = all.changes.keys().any(|name| name.contains(pass));
             assert!(changed, "'{pass}' changes no program: {all:?}");

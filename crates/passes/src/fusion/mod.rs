@@ -60,6 +60,8 @@ mod cost;
 mod graph;
 mod legality;
 mod narrow;
+pub mod print;
+mod unfold;
 
 use crate::{
     analysis::linalg,
@@ -243,6 +245,19 @@ fn fuse_all<'c>(
     // again, because it has new producers.
     let mut pending = generics(block);
     while let Some(consumer) = pending.pop() {
+        if let Some(map) = unfold::unfold(ir, consumer) {
+            mlir::replace(consumer.op(), &mlir::results(map.op()));
+            remark(
+                map.op().location(),
+                RemarkKind::Passed,
+                PASS.argument,
+                "unfolded",
+                function,
+                &[("Map", &map.maps(ir)[0].display(ir).to_string())],
+            );
+            pending.push(map);
+            continue;
+        }
         if let Some((fold, copies)) = narrow::narrow(ir, consumer) {
             let result = mlir::result(copies.op(), 0);
             mlir::replace(consumer.op(), &[result]);

@@ -7,7 +7,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{Access, Generic, Indexed, Runtime, build_yield, verify::index_variable},
-    mlir::{self, Blk, Builder, Op, ValueMap},
+    mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{
     Context,
@@ -84,7 +84,7 @@ pub(super) fn narrow<'c>(ir: &Context, generic: Generic<'c>) -> Option<(Generic<
     let narrow = narrow.build(ir, &builder, false);
     let arguments = mlir::arguments(generic.body());
     let arguments = arguments.into_iter().zip(is_folded).filter(|it| it.1).map(|it| it.0);
-    copy_body(&builder, generic.body(), arguments.collect(), narrow.body());
+    copy_block(&builder, generic.body(), arguments.collect(), narrow.body());
 
     let mut reads = view.clone();
     reads.domain.ranges.clear();
@@ -104,7 +104,7 @@ pub(super) fn narrow<'c>(ir: &Context, generic: Generic<'c>) -> Option<(Generic<
     reads.drop_unused_runtimes(ir, &[]);
     let reads = reads.build(ir, &builder, false);
     match generic.epilogue() {
-        Some(epilogue) => copy_body(&builder, epilogue, arguments, reads.body()),
+        Some(epilogue) => copy_block(&builder, epilogue, arguments, reads.body()),
         None => {
             let inside = Builder::at_end(builder.context, reads.body(), builder.location);
             build_yield(&inside, &mlir::arguments(reads.body()));
@@ -122,7 +122,7 @@ fn place_of(ir: &Context, subscripts: &[Expr], var: Var) -> Option<usize> {
 }
 
 /// Whether an operation of a block, or one nested in it, is like this.
-fn has<'c>(block: Blk<'c>, is_wanted: &dyn Fn(Op<'c>) -> bool) -> bool {
+pub(super) fn has<'c>(block: Blk<'c>, is_wanted: &dyn Fn(Op<'c>) -> bool) -> bool {
     let mut found = false;
     for top in mlir::ops(block) {
         mlir::walk(top, &mut |op| found |= is_wanted(op));
@@ -135,8 +135,22 @@ fn used_arguments(block: Blk) -> Vec<bool> {
     mlir::arguments(block).into_iter().map(|it| !mlir::uses(it).is_empty()).collect()
 }
 
+/// Copies the operations of a block but the last one, with values in the place of its arguments. Returns what it yields.
+pub(super) fn copy_body<'c>(
+    inside: &Builder<'c>,
+    block: Blk<'c>,
+    values: &mut ValueMap<'c>,
+) -> Vec<Val<'c>> {
+    let terminator = mlir::terminator(block);
+    for op in mlir::ops(block).into_iter().filter(|op| *op != terminator) {
+        inside.located(op.location()).copy(op, values);
+    }
+    let copy = |value| values.get(value).unwrap_or(value);
+    mlir::operands(terminator).into_iter().map(copy).collect()
+}
+
 /// Copies a block into an empty one with these of its arguments.
-fn copy_body<'c>(builder: &Builder<'c>, from: Blk<'c>, arguments: Vec<mlir::Val<'c>>, to: Blk<'c>) {
+fn copy_block<'c>(builder: &Builder<'c>, from: Blk<'c>, arguments: Vec<Val<'c>>, to: Blk<'c>) {
     let mut values: ValueMap = arguments.into_iter().zip(mlir::arguments(to)).collect();
     let inside = Builder::at_end(builder.context, to, builder.location);
     copy_rest(&inside, from, &mut values);

@@ -37,6 +37,22 @@ pub struct Limits {
     pub parallel: Option<u64>,
 }
 
+impl Default for Limits {
+    /// Those of the options of `imap-tile`, for one thread.
+    fn default() -> Self {
+        Self {
+            min_bytes: 1 << 17,
+            tile_bytes: 1 << 19,
+            shared_bytes: 1 << 14,
+            product_bytes: 1 << 21,
+            min_points: 1 << 13,
+            min_rows: 16,
+            min_row: 64,
+            parallel: None,
+        }
+    }
+}
+
 /// LLVM takes more than linear time for the loops of one nest.
 const MAX_MEMBERS: usize = 32;
 
@@ -567,12 +583,38 @@ fn linked<'c>(
             }
         }
     }
+    // What is read later has to be whole: the loops run over the indices of the root.
+    let is_whole =
+        |(link, dim): (&u32, &u32)| has_same_bounds(ir, &members[0].view, *link, &view, *dim);
+    if escapes && !links.iter().all(is_whole) {
+        return None;
+    }
     let parallel = tiling::parallel_loops(AnyIndexed::from(candidate));
     let is_parallel = |dim: &u32| parallel[*dim as usize];
     let distinct: BTreeSet<u32> = links.values().copied().collect();
     let is_used = links.len() == members[0].links.len() && distinct.len() == links.len();
     (is_used && distinct.iter().all(is_parallel))
         .then(|| Member { reused, ..Member::new(ir, candidate, links, escapes) })
+}
+
+/// Whether a dimension variable of one operation has the bounds of one of another operation.
+fn has_same_bounds(ir: &Context, first: &View, dim: u32, second: &View, other: u32) -> bool {
+    let variables = (&first.domain.dims[dim as usize], &second.domain.dims[other as usize]);
+    let values = (first.runtime_values(), second.runtime_values());
+    let renamed = |var| match var {
+        Var::Runtime(number) => {
+            let value = values.1[number as usize];
+            let place = values.0.iter().position(|known| *known == value);
+            place.map(|place| ir.runtime(place as u32))
+        }
+        _ => None,
+    };
+    let is_known = |bound: Expr| ir.vars(bound).into_iter().all(|var| renamed(var).is_some());
+    let is_same = |first: Option<Expr>, second: Option<Expr>| match (first, second) {
+        (Some(first), Some(second)) => is_known(second) && ir.substitute(second, &renamed) == first,
+        _ => false,
+    };
+    is_same(variables.0.lower, variables.1.lower) && is_same(variables.0.upper, variables.1.upper)
 }
 
 /// Whether an operand is a destination of static shape of which no element is read.

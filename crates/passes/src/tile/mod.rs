@@ -44,7 +44,7 @@ pub mod pack;
 pub(crate) mod parts;
 pub mod split;
 
-use group::{Limits, Positions, group};
+use group::{Group, Limits, Positions, group};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use tc_dialects::{
@@ -151,7 +151,8 @@ fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     }
 }
 
-fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
+/// The groups of a block, last ones first. Each is passed on before the next one is looked for.
+pub(crate) fn for_each_group<'c>(block: Blk<'c>, limits: &Limits, with: &mut dyn FnMut(Group<'c>)) {
     let ir = Context::new();
     let (mut taken, mut refused) = (HashSet::new(), HashSet::new());
     let ops = mlir::ops(block);
@@ -168,13 +169,20 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
             found = group(&ir, &positions, root, (alone, &mut refused), limits);
         }
         let Some(group) = found.or_else(|| group::block(&ir, root, limits)) else { continue };
+        taken.extend(group.members.iter().map(|(member, _)| mlir::op_key(member.op())));
+        with(group);
+    }
+}
+
+fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
+    for_each_group(block, limits, &mut |group| {
+        let root = group.root;
         let location = root.op().location();
         for (op, operand) in &group.reused {
             let ty = mlir::operands(*op)[*operand].r#type();
             let empty = Builder::before(*op).located(op.location()).value("tensor.empty", &[], ty);
             mlir::set_operand(*op, *operand, empty);
         }
-        taken.extend(group.members.iter().map(|(member, _)| mlir::op_key(member.op())));
         let members: Vec<_> =
             group.members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
         if tiling::tile_and_fuse(root.into(), &group.sizes, group.is_parallel, &members).is_some() {
@@ -188,5 +196,5 @@ fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
                 &[("Operations", &(members.len() + 1).to_string()), ("Sizes", &sizes.join(", "))],
             );
         }
-    }
+    });
 }

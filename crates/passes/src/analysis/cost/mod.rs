@@ -30,7 +30,7 @@ mod work;
 
 pub use extents::Extents;
 pub use memory::{Memory, SCRATCH, memory};
-pub use work::{Work, work};
+pub use work::{Work, work, work_of_operation};
 
 use std::collections::BTreeMap;
 use tc_ir::{

@@ -33,16 +33,15 @@ pub struct Work {
 
 /// The work of a function on tensors, before bufferization.
 pub fn work(function: Op, extents: &Extents) -> Work {
-    let counter = Counter {
-        extents,
-        ir: extents.ir,
-        points: RefCell::default(),
-        iterations: Cell::new(MAX_ITERATIONS),
-    };
     match mlir::body(function, 0) {
-        Some(body) => counter.block(body, MAX_DEPTH),
+        Some(body) => Counter::new(extents).block(body, MAX_DEPTH),
         None => Work { flops: None, bytes: None },
     }
+}
+
+/// The work of one operation of a function on tensors.
+pub fn work_of_operation(op: Op, extents: &Extents) -> Work {
+    Counter::new(extents).op(op, MAX_DEPTH)
 }
 
 struct Counter<'a, 'i> {
@@ -79,7 +78,12 @@ impl Operation<'_> {
     }
 }
 
-impl<'i> Counter<'_, 'i> {
+impl<'a, 'i> Counter<'a, 'i> {
+    fn new(extents: &'a Extents<'i>) -> Self {
+        let iterations = Cell::new(MAX_ITERATIONS);
+        Self { extents, ir: extents.ir, points: RefCell::default(), iterations }
+    }
+
     fn none(&self) -> Work {
         let zero = Some(self.ir.constant(0));
         Work { flops: zero, bytes: zero }
