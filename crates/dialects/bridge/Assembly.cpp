@@ -304,6 +304,88 @@ bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *
 }
 
 //===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// `tile [i = 4, j = 16]`
+static Attribute parseStep(AsmParser &parser) {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef name;
+  if (failed(parser.parseKeyword(&name)))
+    return {};
+  if (name != "tile" && name != "forall") {
+    parser.emitError(location) << "'" << name << "' is no step; expected 'tile' or 'forall'";
+    return {};
+  }
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> names;
+  SmallVector<int64_t> sizes;
+  auto parseSize = [&]() -> ParseResult {
+    SMLoc place = parser.getCurrentLocation();
+    StringRef variable;
+    int64_t size;
+    if (failed(parser.parseKeyword(&variable)) ||
+        failed(parser.parseEqual()) || failed(parser.parseInteger(size)))
+      return failure();
+    if (size <= 0)
+      return parser.emitError(place) << "the size of '" << variable << "' has to be positive";
+    Attribute known = builder.getStringAttr(variable);
+    if (llvm::is_contained(names, known))
+      return parser.emitError(place) << "'" << variable << "' has two sizes";
+    names.push_back(known);
+    sizes.push_back(size);
+    return success();
+  };
+  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize)))
+    return {};
+  if (names.empty()) {
+    parser.emitError(location) << "'" << name << "' expects sizes, such as [i = 4]";
+    return {};
+  }
+  return builder.getArrayAttr({builder.getStringAttr(name), builder.getArrayAttr(names),
+                               builder.getDenseI64ArrayAttr(sizes)});
+}
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SmallVector<Attribute> steps;
+  auto parse = [&]() -> ParseResult {
+    Attribute step = parseStep(parser);
+    if (!step)
+      return failure();
+    steps.push_back(step);
+    return success();
+  };
+  if (failed(parser.parseLess()) || failed(parser.parseCommaSeparatedList(parse)) ||
+      failed(parser.parseGreater()))
+    return {};
+  return ScheduleAttr::get(parser.getContext(), parser.getBuilder().getArrayAttr(steps));
+}
+
+void ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  llvm::interleaveComma(getSteps().getAsRange<ArrayAttr>(), printer, [&](ArrayAttr step) {
+    printer << cast<StringAttr>(step[0]).getValue() << " [";
+    auto sizes = llvm::zip_equal(cast<ArrayAttr>(step[1]).getAsRange<StringAttr>(),
+                                 cast<DenseI64ArrayAttr>(step[2]).asArrayRef());
+    llvm::interleaveComma(sizes, printer, [&](auto size) {
+      printer << std::get<0>(size).getValue() << " = " << std::get<1>(size);
+    });
+    printer << ']';
+  });
+  printer << '>';
+}
+
+MlirAttribute tcScheduleGet(MlirAttribute steps) {
+  auto array = cast<ArrayAttr>(unwrap(steps));
+  return wrap(ScheduleAttr::get(array.getContext(), array));
+}
+
+MlirAttribute tcScheduleSteps(MlirAttribute attribute) {
+  auto schedule = dyn_cast<ScheduleAttr>(unwrap(attribute));
+  return wrap(schedule ? Attribute(schedule.getSteps()) : Attribute());
+}
+
+//===----------------------------------------------------------------------===//
 // Variables, operands and subscripts
 //===----------------------------------------------------------------------===//
 

@@ -222,6 +222,10 @@ MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef kind, MlirAttribute 
 /// The parts of `#imap.acc`: false for another attribute.
 bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
                         MlirAttribute *identity, MlirAttribute *start, int64_t *out);
+/// `#imap.schedule` of an array of steps, each an array of its name, an array of names of variables, and their sizes.
+MlirAttribute tcScheduleGet(MlirAttribute steps);
+/// The steps of `#imap.schedule`; null for another attribute.
+MlirAttribute tcScheduleSteps(MlirAttribute attribute);
 /// `#hlo.layout`, and its parts: false for another attribute.
 MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *minorToMajor,
                              MlirStringRef properties);

@@ -194,6 +194,12 @@ void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
       unwrap(argument), unwrap(description),
       [text](OpPassManager &manager, StringRef options,
              function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
+        // The pipeline has a place for the text behind '='.
+        if (auto [before, after] = StringRef(text).split('%'); before.size() < text.size()) {
+          if (options.empty())
+            return errorHandler("this option expects a value");
+          return parsePassPipeline((before + options + after).str(), manager);
+        }
         if (options.empty())
           return parsePassPipeline(text, manager);
         if (StringRef(text).find_first_of(",{") != StringRef::npos)

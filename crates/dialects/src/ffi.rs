@@ -11,6 +11,7 @@ use crate::{
 };
 pub(crate) use map::{
     AccumulatorParts, accumulator_attribute, accumulator_parts, map_attribute, map_of,
+    schedule_attribute, schedule_steps,
 };
 use melior::{
     Context,

@@ -1,14 +1,14 @@
 // RUN: tc-opt %s --split-input-file --remarks-filter=imap-tile 2>%t.remarks \
-// RUN:   --pass-pipeline='builtin.module(func.func(imap-tile{min-bytes=1024 shared-bytes=1024 min-points=128}),cse)' | FileCheck %s
+// RUN:   --pass-pipeline='builtin.module(imap-schedule{min-bytes=1024 shared-bytes=1024 min-points=128},func.func(imap-tile),cse)' | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // RUN: tc-opt %s --split-input-file \
-// RUN:   --pass-pipeline='builtin.module(func.func(imap-tile{min-bytes=1024 shared-bytes=1024 min-points=128 parallel=true parallel-threshold=8000}),cse)' \
+// RUN:   --pass-pipeline='builtin.module(imap-schedule{min-bytes=1024 shared-bytes=1024 min-points=128 parallel=true parallel-threshold=8000},func.func(imap-tile),cse)' \
 // RUN:   | FileCheck %s --check-prefix=THREADS
-// RUN: tc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(imap-tile{tile-bytes=32768}))' \
+// RUN: tc-opt %s --split-input-file --pass-pipeline='builtin.module(imap-schedule{tile-bytes=32768},func.func(imap-tile))' \
 // RUN:   | FileCheck %s --check-prefix=BLOCK
-// RUN: not tc-opt %s --pass-pipeline='builtin.module(func.func(imap-tile{min-bytes=x}))' --split-input-file 2>&1 \
+// RUN: not tc-opt %s --pass-pipeline='builtin.module(imap-schedule{min-bytes=x},func.func(imap-tile))' --split-input-file 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION
-// OPTION: error: 'func.func' op 'min-bytes' expects a number
+// OPTION: error: 'builtin.module' op 'min-bytes' expects a number
 // RUN: not tc-opt %s --pass-pipeline='builtin.module(func.func(fuse-outer-dimensions))' 2>&1 | FileCheck %s --check-prefix=REMOVED
 // REMOVED: tc-opt: error: the pass 'fuse-outer-dimensions' was removed; use 'imap-tile'
 // A file may have the name of a removed pass.

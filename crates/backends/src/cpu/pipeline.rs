@@ -136,8 +136,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     );
     let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let tile = format!(
-        "func.func(imap-tile{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
-         parallel={parallel} parallel-threshold={}}})",
+        "imap-schedule{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
+         parallel={parallel} parallel-threshold={}}},func.func(imap-tile)",
         second_cache / 4,
         second_cache / 4,
         4 * second_cache,

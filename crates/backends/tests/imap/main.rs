@@ -115,17 +115,25 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         passes::agree(&first, &fused, &mut stats)
             .map_err(|error| format!("fused: {error}\n{text}\nafter:\n{after}"))?;
         let tile = format!(
-            "imap-tile{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 min-rows={} \
-             parallel={} parallel-threshold=0}}",
+            "imap-schedule{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 min-rows={} \
+             parallel={} parallel-threshold=0}},func.func(imap-tile)",
             seed % 7,
             1 + seed % 3,
             seed.is_multiple_of(2)
         );
-        let pack = "imap-pack{vector-bits=128 min-reuse=1 cache-bytes=1}";
-        for pass in ["imap-split-variables", pack, &tile] {
+        let pack = "func.func(imap-pack{vector-bits=128 min-reuse=1 cache-bytes=1})";
+        let sizes = format!(
+            "imap-schedule{{tile=d{}={},d1={}}},func.func(imap-tile)",
+            2 * (seed % 2),
+            1 + seed % 4,
+            1 + seed % 5
+        );
+        let last = if seed % 3 == 1 { &tile } else { &sizes };
+        for pass in ["func.func(imap-split-variables)", pack, last] {
             let text = module.as_operation().to_string();
-            let name = pass.split('{').next().unwrap_or_default();
-            run_pipeline(&mut module, &format!("func.func({pass}),canonicalize,cse"))
+            let name = pass.trim_start_matches("func.func(").trim_end_matches(')');
+            let name = name.split(['{', ',']).next().unwrap_or_default();
+            run_pipeline(&mut module, &format!("{pass},canonicalize,cse"))
                 .map_err(|error| said(format!("{name}: {error}\n{text}")))?;
             let after = module.as_operation().to_string();
             if after != text {

@@ -19,6 +19,8 @@ unsafe extern "C" {
         start: MlirAttribute,
         out: i64,
     ) -> MlirAttribute;
+    fn tcScheduleGet(steps: MlirAttribute) -> MlirAttribute;
+    fn tcScheduleSteps(attribute: MlirAttribute) -> MlirAttribute;
     fn tcAccumulatorParts(
         attribute: MlirAttribute,
         ty: *mut MlirType,
@@ -63,6 +65,21 @@ pub(crate) fn accumulator_attribute<'c>(parts: &AccumulatorParts<'c>) -> Attribu
     unsafe {
         let kind = string_ref(parts.kind);
         Attribute::from_raw(tcAccumulatorGet(parts.ty.to_raw(), kind, identity, start, out))
+    }
+}
+
+/// `#imap.schedule` of these steps.
+pub(crate) fn schedule_attribute<'c>(steps: Attribute<'c>) -> Attribute<'c> {
+    // SAFETY: the attributes live as long as their context.
+    unsafe { Attribute::from_raw(tcScheduleGet(steps.to_raw())) }
+}
+
+/// The steps of `#imap.schedule`; `None` for another attribute.
+pub(crate) fn schedule_steps<'c>(attribute: Attribute<'c>) -> Option<Attribute<'c>> {
+    // SAFETY: the attributes live as long as their context.
+    unsafe {
+        let steps = tcScheduleSteps(attribute.to_raw());
+        (!steps.ptr.is_null()).then(|| Attribute::from_raw(steps))
     }
 }
 

@@ -126,6 +126,27 @@ def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Imap_ScheduleAttr : Imap_Attr<"Schedule", "schedule"> {
+  let summary = "How an operation is computed: steps, outermost first";
+  let description = [{
+    A schedule is the attribute `imap.schedule` of an operation. `imap-tile` executes the steps:
+
+    * `tile [i = 4, k = 16]` computes tiles of these extents one after the other, in `scf.for`;
+    * `forall [i = 4]` computes them in any order, in `scf.forall`.
+
+    Variables have the names that they have in the operation. One without a name is `d0`, `d1`, .. if it is a
+    dimension, and `s0`, `s1`, .. if it is a range. The operations of the same block with the same number as attribute
+    `imap.group` are computed in the tiles of the one that has a schedule.
+
+    ```mlir
+    #imap.schedule<forall [i = 64], tile [i = 8, j = 32]>
+    ```
+  }];
+  // Per step: its name, the names of variables, and sizes.
+  let parameters = (ins "::mlir::ArrayAttr":$steps);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Imap_VariableKind : I32Enum<"VariableKind", "the kind of a variable", [
     I32EnumCase<"Dim", 0, "dim">,
     I32EnumCase<"Range", 1, "range">

@@ -7,6 +7,7 @@ pub mod extents;
 pub mod map;
 pub mod partial;
 pub(crate) mod prune;
+pub mod schedule;
 mod sort;
 pub mod tiling;
 pub mod verify;

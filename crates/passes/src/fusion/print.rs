@@ -21,7 +21,7 @@ use super::cost::plan;
 use crate::{
     analysis::cost::{Extents, Formula, work_of_operation},
     target::MemoryBound,
-    tile::{for_each_group, group::Limits},
+    tile::{self, group::Limits},
 };
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use petgraph::{
@@ -272,15 +272,15 @@ impl<'c> PlanBuilder<'_> {
     /// Adds the kernels of a block, and those of the blocks inside of its other operations.
     fn block(&mut self, block: Blk<'c>, within: &mut Vec<String>) {
         let mut groups: HashMap<usize, usize> = HashMap::new();
-        for_each_group(block, &Limits::default(), &mut |group| {
+        for group in tile::groups(block, &Limits::default()) {
             if !group.members.is_empty() {
-                let members = group.members.iter().map(|(member, _)| member.op());
-                for op in members.chain([group.root.op()]) {
-                    groups.insert(mlir::op_key(op), self.num_groups);
-                }
+                let members = group.members.iter().map(|member| member.op());
+                groups.extend(
+                    members.chain([group.root.op()]).map(|op| (mlir::op_key(op), self.num_groups)),
+                );
                 self.num_groups += 1;
             }
-        });
+        }
         for op in mlir::ops(block) {
             let Some(indexed) = AnyIndexed::cast(op) else {
                 within.push(mlir::name(op).to_string());

@@ -6,6 +6,7 @@
 //! computed twice. Other dimensions and all ranges are not tiled.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tc_dialects::{
     imap::{Access, AnyIndexed, Generic, Indexed, View, tiling},
@@ -88,19 +89,50 @@ struct Product {
     rows: Vec<u32>,
 }
 
-/// Operations that are computed together.
+/// Operations that are to be computed together.
 pub struct Group<'c> {
     /// The last operation.
     pub root: Generic<'c>,
+    /// The others, readers first.
+    pub members: Vec<Generic<'c>>,
+    /// The sizes of tiles, by dimension of the root.
+    pub sizes: BTreeMap<u32, u64>,
+    /// Whether the tiles are worth several threads.
+    pub is_parallel: bool,
+}
+
+/// The operations that can be computed in the tiles of another one.
+#[derive(Default)]
+pub struct Joined<'c> {
     /// The others, readers first, and whether operations after the root read their results, too.
     pub members: Vec<(Generic<'c>, bool)>,
     /// Operands that are results of members, and of which no element is read: destinations that are written
-    /// from the start. Members have no such memory any more.
+    /// from the start.
     pub reused: Vec<(Op<'c>, usize)>,
-    /// The sizes of tiles, per loop of the root; 0 for a loop that stays whole.
-    pub sizes: Vec<i64>,
-    /// Whether the tiles are worth several threads.
-    pub is_parallel: bool,
+}
+
+/// Looks whether operations can be computed in the tiles of a root along some of its dimensions.
+///
+/// # Errors
+/// The operation that cannot: a tile of a reader needs other elements than those of one tile of it.
+pub fn join<'c>(
+    ir: &Context,
+    positions: &Positions,
+    root: Generic<'c>,
+    dims: &BTreeSet<u32>,
+    marked: &[Generic<'c>],
+) -> Result<Joined<'c>, Op<'c>> {
+    let links = dims.iter().map(|dim| (*dim, *dim)).collect();
+    let mut list = vec![Member::new(ir, root, links, false)];
+    let mut marked = marked.to_vec();
+    marked.sort_by_key(|it| Reverse(positions.get(&mlir::op_key(it.op())).copied()));
+    for generic in marked {
+        list.push(linked(ir, positions, &list, generic).ok_or(generic.op())?);
+    }
+    Ok(Joined {
+        members: list[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
+        reused: list.iter().flat_map(|member| &member.reused).copied().collect(),
+    })
 }
 
 impl<'c> Member<'c> {
@@ -212,16 +244,6 @@ impl<'c> Member<'c> {
             extent.div_ceil(sizes.get(link).copied().unwrap_or(extent).max(1))
         });
         tiles.fold(1, u64::saturating_mul)
-    }
-
-    /// The sizes per loop; 0 for a loop that stays whole.
-    fn loops(&self, sizes: &Sizes) -> Vec<i64> {
-        let domain = &self.view.domain;
-        let mut loops = vec![0; domain.dims.len() + domain.ranges.len()];
-        for (dim, size) in sizes {
-            loops[*dim as usize] = i64::try_from(*size).unwrap_or(1);
-        }
-        loops
     }
 
     fn accesses(&self) -> impl Iterator<Item = &Access<'c>> {
@@ -337,8 +359,7 @@ pub fn group<'c>(
     let folds_rows = !view.domain.ranges.is_empty() && view.reads_once(ir);
     (is_group || is_parallel && folds_rows).then(|| Group {
         root,
-        members: members[1..].iter().map(|member| (member.generic, member.escapes)).collect(),
-        reused: members.iter().flat_map(|member| &member.reused).copied().collect(),
+        members: members[1..].iter().map(|member| member.generic).collect(),
         sizes: found.sizes(ir, limits),
         is_parallel,
     })
@@ -399,8 +420,7 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
         };
         sizes.insert(*dim, divisor(extent, most));
         sizes.retain(|dim, _| !batch.contains_key(dim));
-        let (is_parallel, members, reused) = (false, Vec::new(), Vec::new());
-        return Some(Group { root, members, reused, sizes: member.loops(&sizes), is_parallel });
+        return Some(Group { root, members: Vec::new(), sizes, is_parallel: false });
     }
     None
 }
@@ -476,7 +496,7 @@ impl<'c> Members<'c> {
 
     /// The sizes of tiles, per loop of the root: the least ones, or more rows of a product or indices of the
     /// innermost dimension, if the tile would have few points and more fits in cache.
-    fn sizes(&self, ir: &Context, limits: &Limits) -> Vec<i64> {
+    fn sizes(&self, ir: &Context, limits: &Limits) -> Sizes {
         let root = &self.list[0];
         let mut sizes = self.sizes.clone();
         let grown = self.rows.or(sizes.keys().next_back().copied());
@@ -491,7 +511,7 @@ impl<'c> Members<'c> {
             let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
             sizes.insert(dim, divisor(extent, wanted));
         }
-        root.loops(&sizes)
+        sizes
     }
 }
 

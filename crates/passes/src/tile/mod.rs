@@ -1,14 +1,16 @@
-//! `imap-tile`: compute chains of operations one tile of their common dimensions at a time.
+//! `imap-tile`: execute the schedules of operations.
 //!
 //! A row-wise softmax is four operations, because each needs a whole row of the one before. Computed some rows at a
-//! time, all of them stay in cache, and the intermediate tensors have these rows instead of all. [`group()`] says
-//! which operations go together; the tiling driver of LLVM makes the loops.
+//! time, all of them stay in cache, and the intermediate tensors have these rows instead of all. `imap-schedule`
+//! chooses which operations go together, and the sizes of tiles; the tiling driver of LLVM makes the loops.
 //!
 //! Before, shortened:
 //!
 //! ```mlir
-//! %m = imap.generic (d0)[s0] .. ins(%x[d0, s0] ..) outs(%e0[d0] : tensor<4096xf32>) fold [maximumf f32] {..}
-//! %p = imap.generic (d0, d1) .. ins(%x[d0, d1], %m[d0] ..) outs(%e1[d0, d1] : tensor<4096x1024xf32>) {..}
+//! %m = imap.generic (d0)[s0] .. ins(%x[d0, s0] ..) outs(%e0[d0] : tensor<4096xf32>) fold [maximumf f32]
+//!     attributes {imap.group = 0} {..}
+//! %p = imap.generic (d0, d1) .. ins(%x[d0, d1], %m[d0] ..) outs(%e1[d0, d1] : tensor<4096x1024xf32>)
+//!     attributes {imap.group = 0, imap.schedule = #imap.schedule<tile [d0 = 8]>} {..}
 //! ```
 //!
 //! After:
@@ -21,36 +23,27 @@
 //!   ..
 //! ```
 //!
-//! A group has a root and operations before it. Each index of the tiled dimensions of the root needs one index of
-//! each member, so that nothing is computed twice. Results that operations after the root read are stored as well.
-//! A group is worth it if
-//!
-//! * at least `min-bytes` of traffic stay in cache: results of members, and operands that several of them read;
-//! * a tile touches at most `tile-bytes`;
-//! * no operand of more than `shared-bytes` is read again for each tile, except the second factor of a product.
-//!
-//! With a product, a tile has at least `min-rows` rows and touches at most `product-bytes`. A product that is in no group
-//! is tiled by rows, so that those of its first factor stay in cache.
-//!
-//! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
-//! contiguous dimension is only tiled if it is the only dimension.
-//!
-//! With `parallel`, the loop is an `scf.forall` if there is enough work for threads, and folds that belong to no
-//! group are tiled as well. Remark: `group`, for each
-//! group, with its operations and the sizes of its tiles.
+//! Each index of the tiled dimensions of a root has to need one index of each member of its group, so that nothing is
+//! computed twice. Results that operations after the root read are stored as well. A schedule that an operation cannot
+//! have is an error. Remark: `group`, for each schedule that is executed, with the number of operations and the sizes.
 
 pub mod group;
 pub mod pack;
 pub(crate) mod parts;
+pub mod schedule;
 pub mod split;
 
-use group::{Group, Limits, Positions, group};
+use group::{Group, Joined, Limits, Positions, group, join};
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, tiling},
+    imap::{
+        AnyIndexed, Generic, Indexed,
+        schedule::{GROUP, Schedule, StepKind, variable_names},
+        tiling,
+    },
     mlir::{self, Blk, Builder},
-    pass::{Failure, PassInfo, PassOption, PassRun},
+    pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, Report, remark},
 };
 use tc_ir::Context;
@@ -58,91 +51,32 @@ use tc_ir::Context;
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "imap-tile",
-    summary: "Compute chains of operations one tile of their common dimensions at a time",
+    summary: "Execute the schedules of operations: compute groups one tile at a time",
     anchor: "func.func",
-    options: &[
-        PassOption {
-            name: "min-bytes",
-            description: "The least bytes of results that are no longer stored whole",
-            default: "131072",
-        },
-        PassOption {
-            name: "tile-bytes",
-            description: "The most bytes that a tile may touch: a part of the second-level cache",
-            default: "524288",
-        },
-        PassOption {
-            name: "shared-bytes",
-            description: "The most bytes of an operand that all tiles read again: a part of the first-level cache",
-            default: "16384",
-        },
-        PassOption {
-            name: "product-bytes",
-            description: "The most bytes that a tile with a product may touch: a part of the last-level cache",
-            default: "2097152",
-        },
-        PassOption {
-            name: "min-rows",
-            description: "The least rows of a product in a tile",
-            default: "16",
-        },
-        PassOption {
-            name: "min-points",
-            description: "The least points of the last operation in a tile, if they fit in cache",
-            default: "8192",
-        },
-        PassOption {
-            name: "min-row",
-            description: "The least elements of a contiguous row that tiles cut",
-            default: "64",
-        },
-        PassOption {
-            name: "parallel",
-            description: "Make scf.forall of loops with enough work for threads",
-            default: "false",
-        },
-        PassOption {
-            name: "parallel-threshold",
-            description: "Operations below which loops stay in one thread",
-            default: "262144",
-        },
-    ],
+    options: &[],
     dependent_dialects: &["affine", "arith", "imap", "scf", "tensor"],
     run,
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let number = |name| {
-        let found = pass.options.number(name).and_then(|it| u64::try_from(it).ok());
-        found.ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
-            Failure
-        })
-    };
-    let threshold = number("parallel-threshold")?;
-    let limits = Limits {
-        min_bytes: number("min-bytes")?,
-        tile_bytes: number("tile-bytes")?,
-        shared_bytes: number("shared-bytes")?,
-        product_bytes: number("product-bytes")?,
-        min_points: number("min-points")?,
-        min_rows: number("min-rows")?,
-        min_row: number("min-row")?.max(1),
-        parallel: pass.options.flag("parallel").then_some(threshold),
-    };
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     let mut blocks = Vec::new();
     for region in 0..pass.op.region_count() {
         mlir::blocks(pass.op, region).into_iter().for_each(|block| collect(block, &mut blocks));
     }
-    for block in blocks {
-        tile_block(function, block, &limits);
+    let ir = Context::new();
+    // Blocks that are left, and whether they are those of a loop that the pass made.
+    let mut pending: Vec<_> = blocks.into_iter().map(|block| (block, false)).collect();
+    while let Some((block, is_inner)) = pending.pop() {
+        let mut made = Vec::new();
+        tile_block(&ir, function, (block, is_inner), &mut made)?;
+        pending.extend(made.into_iter().map(|block| (block, true)));
     }
     Ok(())
 }
 
 /// A block, and those inside of it, outside of operations with maps.
-fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
+pub(crate) fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     found.push(block);
     for op in mlir::ops(block).into_iter().filter(|op| AnyIndexed::cast(*op).is_none()) {
         for region in 0..op.region_count() {
@@ -151,14 +85,18 @@ fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     }
 }
 
-/// The groups of a block, last ones first. Each is passed on before the next one is looked for.
-pub(crate) fn for_each_group<'c>(block: Blk<'c>, limits: &Limits, with: &mut dyn FnMut(Group<'c>)) {
+fn positions_in(block: Blk) -> Positions {
+    let ops = mlir::ops(block).into_iter().enumerate();
+    ops.map(|(number, op)| (mlir::op_key(op), number)).collect()
+}
+
+/// The groups of a block that are worth it, last ones first.
+pub(crate) fn groups<'c>(block: Blk<'c>, limits: &Limits) -> Vec<Group<'c>> {
+    let mut groups = Vec::new();
     let ir = Context::new();
     let (mut taken, mut refused) = (HashSet::new(), HashSet::new());
-    let ops = mlir::ops(block);
-    let positions: Positions =
-        ops.iter().enumerate().map(|(number, op)| (mlir::op_key(*op), number)).collect();
-    for op in ops.into_iter().rev() {
+    let positions = positions_in(block);
+    for op in mlir::ops(block).into_iter().rev() {
         if taken.contains(&mlir::op_key(op)) {
             continue;
         }
@@ -169,32 +107,116 @@ pub(crate) fn for_each_group<'c>(block: Blk<'c>, limits: &Limits, with: &mut dyn
             found = group(&ir, &positions, root, (alone, &mut refused), limits);
         }
         let Some(group) = found.or_else(|| group::block(&ir, root, limits)) else { continue };
-        taken.extend(group.members.iter().map(|(member, _)| mlir::op_key(member.op())));
-        with(group);
+        taken.extend(group.members.iter().map(|member| mlir::op_key(member.op())));
+        groups.push(group);
     }
+    groups
 }
 
-fn tile_block<'c>(function: &str, block: Blk<'c>, limits: &Limits) {
-    for_each_group(block, limits, &mut |group| {
-        let root = group.root;
-        let location = root.op().location();
-        for (op, operand) in &group.reused {
-            let ty = mlir::operands(*op)[*operand].r#type();
-            let empty = Builder::before(*op).located(op.location()).value("tensor.empty", &[], ty);
-            mlir::set_operand(*op, *operand, empty);
+/// Executes the next step of each schedule in a block. The blocks of new loops with further steps are added to `made`.
+/// In such a block, members that no tile needs one tile of stay in front of the loops.
+fn tile_block<'c>(
+    ir: &Context,
+    function: &str,
+    (block, is_inner): (Blk<'c>, bool),
+    made: &mut Vec<Blk<'c>>,
+) -> Result<(), Failure> {
+    let mut positions = positions_in(block);
+    let mut groups: HashMap<i64, Vec<Generic>> = HashMap::new();
+    let mut roots = Vec::new();
+    for op in mlir::ops(block) {
+        let Some(indexed) = AnyIndexed::cast(op) else { continue };
+        if let Some(schedule) = Schedule::of(op) {
+            roots.push((indexed, schedule));
+        } else if let (Some(group), Some(generic)) =
+            (mlir::integer_attr(op, GROUP), Generic::cast(op))
+        {
+            groups.entry(group).or_default().push(generic);
         }
+    }
+    for (root, mut schedule) in roots.into_iter().rev() {
+        let op = root.op();
+        let step = schedule.steps.remove(0);
+        let fail = |op, message: String| {
+            Report::op_error(op, message).emit();
+            Failure
+        };
+        let names = variable_names(&root.domain(ir));
+        let mut sizes = vec![0; names.len()];
+        for (name, size) in &step.sizes {
+            let Some(place) = names.iter().position(|it| it == name) else {
+                let message = format!(
+                    "the schedule names '{name}', and the operation has {}",
+                    names.join(", ")
+                );
+                return Err(fail(op, message));
+            };
+            sizes[place] = *size;
+        }
+        let mut members = Vec::new();
+        if let (Some(number), Some(root)) = (mlir::integer_attr(op, GROUP), Generic::cast(op)) {
+            let marked = groups.remove(&number).unwrap_or_default();
+            let dims: BTreeSet<u32> = (0..root.frozen_domain().counts().0 as u32)
+                .filter(|dim| 0 < sizes[*dim as usize])
+                .collect();
+            let joined = join(ir, &positions, root, &dims, &marked);
+            let joined = match joined {
+                Ok(joined) => joined,
+                Err(_) if is_inner => {
+                    marked.iter().for_each(|member| mlir::remove_attribute(member.op(), GROUP));
+                    Joined::default()
+                }
+                Err(op) => {
+                    let message = format!(
+                        "is no member of group {number}: its readers do not need one tile of it per tile"
+                    );
+                    return Err(fail(op, message));
+                }
+            };
+            for (op, operand) in &joined.reused {
+                let ty = mlir::operands(*op)[*operand].r#type();
+                let empty = Builder::before(*op).located(op.location());
+                mlir::set_operand(*op, *operand, empty.value("tensor.empty", &[], ty));
+            }
+            members = joined.members;
+        }
+        let position = positions.get(&mlir::op_key(op)).copied();
+        for (member, _) in &members {
+            positions.remove(&mlir::op_key(member.op()));
+        }
+        // The tiles have the attributes of the operations.
+        let is_last = schedule.steps.is_empty();
+        schedule.set(op);
+        if is_last {
+            for op in members.iter().map(|(member, _)| member.op()).chain([op]) {
+                mlir::remove_attribute(op, GROUP);
+            }
+        }
+        let location = op.location();
+        let is_parallel = step.kind == StepKind::Forall;
         let members: Vec<_> =
-            group.members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
-        if tiling::tile_and_fuse(root.into(), &group.sizes, group.is_parallel, &members).is_some() {
-            let sizes: Vec<_> = group.sizes.iter().map(i64::to_string).collect();
-            remark(
-                location,
-                RemarkKind::Passed,
-                PASS.argument,
-                "group",
-                function,
-                &[("Operations", &(members.len() + 1).to_string()), ("Sizes", &sizes.join(", "))],
-            );
+            members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
+        let Some(created) = tiling::tile_and_fuse(root, &sizes, is_parallel, &members) else {
+            let step = Schedule { steps: vec![step] };
+            return Err(fail(op, format!("the operation cannot be computed by {step}")));
+        };
+        positions.remove(&mlir::op_key(op));
+        positions.extend(position.map(|position| (mlir::op_key(created), position)));
+        let sizes: Vec<_> = sizes.iter().map(i64::to_string).collect();
+        remark(
+            location,
+            RemarkKind::Passed,
+            PASS.argument,
+            "group",
+            function,
+            &[("Operations", &(members.len() + 1).to_string()), ("Sizes", &sizes.join(", "))],
+        );
+        if !is_last {
+            for region in 0..created.region_count() {
+                let inner = mlir::blocks(created, region);
+                inner.into_iter().for_each(|block| collect(block, made));
+            }
         }
-    });
+    }
+    Ok(())
 }

@@ -1,0 +1,346 @@
+//! `imap-schedule`: choose which operations are computed together, and the sizes of tiles.
+//!
+//! The pass gives operations the attributes `imap.schedule` and `imap.group`, which `imap-tile` executes. An operation
+//! that has a schedule keeps it. A group has a root, which gets the schedule, and operations before it. Each index of the
+//! tiled dimensions of the root needs one index of each member. A group is worth it if
+//!
+//! * at least `min-bytes` of traffic stay in cache: results of members, and operands that several of them read;
+//! * a tile touches at most `tile-bytes`;
+//! * no operand of more than `shared-bytes` is read again for each tile, except the second factor of a product.
+//!
+//! With a product, a tile has at least `min-rows` rows and touches at most `product-bytes`. A product that is in no group
+//! is tiled by rows, so that those of its first factor stay in cache.
+//!
+//! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
+//! contiguous dimension is only tiled if it is the only dimension.
+//!
+//! With `parallel`, the step is `forall` if there is enough work for threads, and folds that belong to no group have a
+//! schedule as well.
+//!
+//! `tile=i=4,j=16` chooses nothing: each operation without a schedule gets a step with the variables of these names that it
+//! has. `file=PATH` reads schedules first, one per line:
+//!
+//! ```text
+//! // Kernel 5 of the function @main, as --print-fusion-plan numbers them, and those computed in its tiles.
+//! main.5: #imap.schedule<tile [d0 = 32]> with main.3, main.4
+//! // Every kernel that stands for a line 40 of a program.
+//! *.hlo:40: #imap.schedule<forall [d0 = 16]>
+//! ```
+//!
+//! A line that matches no operation is an error. `print=true` prints the schedules to the standard output in this form.
+
+use super::{
+    collect,
+    group::{Group, Limits},
+    groups,
+};
+use glob::Pattern;
+use melior::ir::{Attribute, operation::OperationLike};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+};
+use tc_dialects::{
+    imap::{
+        AnyIndexed, Indexed,
+        schedule::{GROUP, Schedule, Step, StepKind, variable_names},
+    },
+    mlir::{self, Blk, Op},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
+};
+use tc_ir::Context;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "imap-schedule",
+    summary: "Choose which operations are computed together, and the sizes of tiles",
+    anchor: "builtin.module",
+    options: &[
+        PassOption {
+            name: "min-bytes",
+            description: "The least bytes of results that are no longer stored whole",
+            default: "131072",
+        },
+        PassOption {
+            name: "tile-bytes",
+            description: "The most bytes that a tile may touch: a part of the second-level cache",
+            default: "524288",
+        },
+        PassOption {
+            name: "shared-bytes",
+            description: "The most bytes of an operand that all tiles read again: a part of the first-level cache",
+            default: "16384",
+        },
+        PassOption {
+            name: "product-bytes",
+            description: "The most bytes that a tile with a product may touch: a part of the last-level cache",
+            default: "2097152",
+        },
+        PassOption {
+            name: "min-rows",
+            description: "The least rows of a product in a tile",
+            default: "16",
+        },
+        PassOption {
+            name: "min-points",
+            description: "The least points of the last operation in a tile, if they fit in cache",
+            default: "8192",
+        },
+        PassOption {
+            name: "min-row",
+            description: "The least elements of a contiguous row that tiles cut",
+            default: "64",
+        },
+        PassOption {
+            name: "parallel",
+            description: "Let threads compute tiles if there is enough work for them",
+            default: "false",
+        },
+        PassOption {
+            name: "parallel-threshold",
+            description: "Operations below which loops stay in one thread",
+            default: "262144",
+        },
+        PassOption {
+            name: "tile",
+            description: "Sizes of tiles for operations without a schedule, by variable: i=4,j=16",
+            default: "",
+        },
+        PassOption { name: "file", description: "A file of schedules", default: "" },
+        PassOption {
+            name: "print",
+            description: "Print the schedules of all operations",
+            default: "false",
+        },
+    ],
+    dependent_dialects: &["imap"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let fail = |message: String| {
+        Report::op_error(pass.op, message).emit();
+        Failure
+    };
+    let number = |name| {
+        let found = pass.options.number(name).and_then(|it| u64::try_from(it).ok());
+        found.ok_or_else(|| fail(format!("'{name}' expects a number")))
+    };
+    let threshold = number("parallel-threshold")?;
+    let limits = Limits {
+        min_bytes: number("min-bytes")?,
+        tile_bytes: number("tile-bytes")?,
+        shared_bytes: number("shared-bytes")?,
+        product_bytes: number("product-bytes")?,
+        min_points: number("min-points")?,
+        min_rows: number("min-rows")?,
+        min_row: number("min-row")?.max(1),
+        parallel: pass.options.flag("parallel").then_some(threshold),
+    };
+    let sizes = sizes(pass.options.text("tile")).map_err(fail)?;
+    let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let functions: Vec<_> =
+        mlir::ops(module).into_iter().filter(|op| mlir::is(*op, "func.func")).collect();
+    let mut numbers = 0..;
+    match pass.options.text("file") {
+        "" => {}
+        path => read(pass, &functions, path, &mut numbers).map_err(fail)?,
+    }
+    for function in &functions {
+        pass.enter(*function);
+        let mut blocks = Vec::new();
+        for region in 0..function.region_count() {
+            mlir::blocks(*function, region)
+                .into_iter()
+                .for_each(|block| collect(block, &mut blocks));
+        }
+        for block in blocks {
+            match sizes.is_empty() {
+                true => choose(block, &limits, &mut numbers),
+                false => give(block, &sizes),
+            }
+        }
+    }
+    if pass.options.flag("print") {
+        let mut out = io::stdout().lock();
+        match out.write_all(text(&functions).as_bytes()).and_then(|()| out.flush()) {
+            // A reader that stops early, such as `head`, is no failure.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                return Err(fail(format!("cannot print the schedules: {error}")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The sizes in a text such as `i=4,j=16`.
+fn sizes(text: &str) -> Result<Vec<(String, i64)>, String> {
+    let size = |part: &str| {
+        let (name, size) = part.split_once('=')?;
+        let size: i64 = size.trim().parse().ok().filter(|size| 0 < *size)?;
+        let name = name.trim();
+        (!name.is_empty()).then(|| (name.to_string(), size))
+    };
+    let parts = text.split(',').filter(|part| !part.trim().is_empty());
+    let expected = |part| format!("'tile' expects sizes such as i=4,j=16, found '{part}'");
+    parts.map(|part| size(part).ok_or_else(|| expected(part))).collect()
+}
+
+/// Gives the operations of a block the schedules of groups that are worth it.
+fn choose(block: Blk, limits: &Limits, numbers: &mut impl Iterator<Item = i64>) {
+    let ir = Context::new();
+    for group in groups(block, limits) {
+        let Group { root, members, sizes, is_parallel } = group;
+        let mut ops = members.iter().map(|member| member.op()).chain([root.op()]);
+        if ops.any(|op| is_scheduled(op)) {
+            continue;
+        }
+        let names = variable_names(&root.domain(&ir));
+        let sizes = sizes.into_iter();
+        let sizes = sizes.filter_map(|(dim, size)| Some((dim, i64::try_from(size).ok()?)));
+        let sizes = sizes.map(|(dim, size)| (names[dim as usize].clone(), size)).collect();
+        let kind = if is_parallel { StepKind::Forall } else { StepKind::Tile };
+        Schedule { steps: vec![Step { kind, sizes }] }.set(root.op());
+        if let (false, Some(number)) = (members.is_empty(), numbers.next()) {
+            let context = mlir::context_of(root.op());
+            for op in members.iter().map(|member| member.op()).chain([root.op()]) {
+                mlir::set_attribute(op, GROUP, mlir::i64_attr(context, number));
+            }
+        }
+    }
+}
+
+fn is_scheduled(op: Op) -> bool {
+    Schedule::of(op).is_some() || mlir::integer_attr(op, GROUP).is_some()
+}
+
+/// Gives the operations of a block without a schedule a step with these sizes.
+fn give(block: Blk, sizes: &[(String, i64)]) {
+    let ir = Context::new();
+    for op in mlir::ops(block).into_iter().filter(|op| !is_scheduled(*op)) {
+        let Some(indexed) = AnyIndexed::cast(op) else { continue };
+        let names = variable_names(&indexed.domain(&ir));
+        let own = sizes.iter().filter(|(name, _)| names.contains(name)).cloned();
+        let sizes: Vec<_> = own.collect();
+        if !sizes.is_empty() {
+            Schedule { steps: vec![Step { kind: StepKind::Tile, sizes }] }.set(op);
+        }
+    }
+}
+
+/// The operations with maps of functions, with their names: that of the function and a number.
+fn named<'c>(functions: &[Op<'c>]) -> Vec<(String, Op<'c>)> {
+    let mut found = Vec::new();
+    for function in functions {
+        let name = mlir::string_attr(*function, "sym_name").unwrap_or_default();
+        let mut number = 0;
+        mlir::walk(*function, &mut |op| {
+            if AnyIndexed::cast(op).is_some() {
+                found.push((format!("{name}.{number}"), op));
+                number += 1;
+            }
+        });
+    }
+    found
+}
+
+/// Reads schedules from a file, and takes numbers for groups.
+fn read(
+    pass: &PassRun,
+    functions: &[Op],
+    path: &str,
+    numbers: &mut impl Iterator<Item = i64>,
+) -> Result<(), String> {
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("cannot read '{path}': {error}"))?;
+    let operations = named(functions);
+    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
+    for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let at_line = |message: String| format!("{path}:{}: {message}", number + 1);
+        let expected = || at_line("expected 'NAME: #imap.schedule<..>'".to_string());
+        let matching = |pattern: &str| {
+            let found = matching(&operations, pattern).map_err(at_line)?;
+            match found.is_empty() {
+                true => Err(at_line(format!("no operation matches '{pattern}'"))),
+                false => Ok(found),
+            }
+        };
+        let (name, schedule) = line.split_once(": ").ok_or_else(expected)?;
+        let (schedule, members) = schedule.split_once(" with ").unwrap_or((schedule, ""));
+        let attribute = Attribute::parse(pass.context, schedule);
+        let schedule = attribute.and_then(Schedule::from_attribute).ok_or_else(|| {
+            at_line("expected a schedule, such as #imap.schedule<tile [i = 4]>".to_string())
+        })?;
+        let roots = matching(name.trim())?;
+        roots.iter().for_each(|op| schedule.set(*op));
+        if members.is_empty() {
+            continue;
+        }
+        let ([root], Some(group)) = (&roots[..], numbers.next()) else {
+            return Err(at_line(format!(
+                "'{name}' matches several operations, and a group has one root"
+            )));
+        };
+        let attribute = mlir::i64_attr(pass.context, group);
+        mlir::set_attribute(*root, GROUP, attribute);
+        for member in members.split(',') {
+            matching(member.trim())?
+                .into_iter()
+                .for_each(|op| mlir::set_attribute(op, GROUP, attribute));
+        }
+    }
+    Ok(())
+}
+
+/// The operations of which the name, or a line that they stand for, matches a pattern.
+fn matching<'c>(operations: &[(String, Op<'c>)], pattern: &str) -> Result<Vec<Op<'c>>, String> {
+    let pattern = Pattern::new(pattern).map_err(|error| error.to_string())?;
+    let is_wanted = |(name, op): &&(String, Op)| {
+        let lines = mlir::source_lines(op.location());
+        pattern.matches(name)
+            || lines.iter().any(|(file, line)| pattern.matches(&format!("{file}:{line}")))
+    };
+    Ok(operations.iter().filter(is_wanted).map(|(_, op)| *op).collect())
+}
+
+/// The schedules of all operations, as a file that can be read again.
+fn text(functions: &[Op]) -> String {
+    let operations = named(functions);
+    let mut groups: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
+    for (name, op) in &operations {
+        if let (Some(group), None) = (mlir::integer_attr(*op, GROUP), Schedule::of(*op)) {
+            groups.entry(group).or_default().push(name);
+        }
+    }
+    let mut text = String::new();
+    for (name, op) in &operations {
+        let Some(schedule) = Schedule::of(*op) else { continue };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{name}: {schedule}");
+        let members = mlir::integer_attr(*op, GROUP).and_then(|group| groups.get(&group));
+        if let Some(members) = members {
+            let _ = write!(text, " with {}", members.join(", "));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        let size = |name: &str, size| (name.to_string(), size);
+        assert_eq!(sizes(""), Ok(Vec::new()));
+        assert_eq!(sizes("i=4, j = 16"), Ok(vec![size("i", 4), size("j", 16)]));
+        for wrong in ["i", "i=0", "i=-3", "=4", "i=4 5"] {
+            assert!(sizes(wrong).is_err_and(|error| error.contains(wrong)), "{wrong}");
+        }
+    }
+}
