@@ -1,6 +1,6 @@
 //! `imap-fuse`: composes a producer's indexing maps into those of its consumer.
 //!
-//! Two rewrites, tried on every pair of an `imap.generic` and one in the same block whose result it
+//! Two rewrites come first, tried on every pair of an `imap.generic` and one in the same block whose result it
 //! reads, in bodies of loops and branches too, last consumers first, until neither applies:
 //!
 //! * **Producer into consumer.** A producer without reductions is computed where it is
@@ -19,6 +19,13 @@
 //! fused, a producer with a few consumers, if all of them can take it in and then access fewer elements than with
 //! the stored result.
 //!
+//! A third rewrite comes last, tried on operations that share a tensor:
+//!
+//! * **Merge.** Operations on the same points become one that has the results of both, such as two sums of one tensor.
+//!   The second one may read what the first one writes at the same point. Products stay apart: a register block holds
+//!   one result.
+//!
+//! A fold of one value per point becomes an operation without reductions first.
 //! A fold that has the same value along a dimension, as a product with a broadcast tensor has once that is composed
 //! into it, is computed once, and its result is copied along the dimension.
 //!
@@ -48,8 +55,8 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: `max-recompute` (default 16). Remarks: `fused` for each rewrite; `narrowed` for each fold that is
-//! computed once; `apart` for
+//! Options: `max-recompute` (default 16). Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
+//! computed once; `unfolded` for each that folds one value; `apart` and `unmerged` for
 //! each pair that is left, with both maps and the reason; `linalg` for each operation of that
 //! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
 //! before and after.
