@@ -73,17 +73,20 @@ pub(super) fn plan_merge<'c, 'i>(
         return Err(Rejection::Product);
     }
     own.extend(others.into_iter().filter(|stream| !own.contains(stream)).collect::<Vec<_>>());
-    let num_streams = own.len() + second.view.outputs.len();
-    if model.max_streams() < num_streams {
-        return Err(Rejection::Streams(num_streams, model.max_streams()));
+    let results = mlir::results(second.generic.op());
+    own.extend(results.into_iter().zip(&second.view.outputs).map(|(value, access)| Stream {
+        value,
+        subscripts: ir.substitute_all(&access.subscripts, &dim),
+    }));
+    if model.max_streams() < own.len() {
+        return Err(Rejection::Streams(own.len(), model.max_streams()));
     }
     let contiguous = |stream: &Stream| {
         stream.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
     };
-    let mut rows: Vec<_> = own.iter().map(contiguous).collect();
-    rows.dedup();
-    if rows.len() != 1 && !first.is_reduction() {
-        return Err(Rejection::Domains);
+    let rows: BTreeSet<_> = own.iter().map(contiguous).collect();
+    if !first.is_reduction() && rows.len() != 1 {
+        return Err(Rejection::Contiguity);
     }
     let size = body_size(first.generic.op()) + body_size(second.generic.op());
     if model.max_body() < size {

@@ -35,14 +35,14 @@ pub mod split;
 
 use group::{Group, Joined, Limits, Positions, group, join};
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     imap::{
         AnyIndexed, Generic, Indexed,
-        schedule::{GROUP, Schedule, StepKind, variable_names},
+        schedule::{GROUP, Schedule, Step, StepKind, variable_names},
         tiling,
     },
-    mlir::{self, Blk, Builder},
+    mlir::{self, Blk, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, Report, remark},
 };
@@ -121,7 +121,7 @@ fn tile_block<'c>(
     (block, is_inner): (Blk<'c>, bool),
     made: &mut Vec<Blk<'c>>,
 ) -> Result<(), Failure> {
-    let mut positions = positions_in(block);
+    let positions = positions_in(block);
     let mut groups: HashMap<i64, Vec<Generic>> = HashMap::new();
     let mut roots = Vec::new();
     for op in mlir::ops(block) {
@@ -134,37 +134,22 @@ fn tile_block<'c>(
             groups.entry(group).or_default().push(generic);
         }
     }
+    // Members are found among the operations as they are. The loops of one group hide them from another one.
+    let mut planned = Vec::new();
     for (root, mut schedule) in roots.into_iter().rev() {
         let op = root.op();
         let step = schedule.steps.remove(0);
-        let fail = |op, message: String| {
-            Report::op_error(op, message).emit();
-            Failure
-        };
-        let names = variable_names(&root.domain(ir));
-        let mut sizes = vec![0; names.len()];
-        for (name, size) in &step.sizes {
-            let Some(place) = names.iter().position(|it| it == name) else {
-                let message = format!(
-                    "the schedule names '{name}', and the operation has {}",
-                    names.join(", ")
-                );
-                return Err(fail(op, message));
-            };
-            sizes[place] = *size;
-        }
-        let mut members = Vec::new();
-        if let (Some(number), Some(root)) = (mlir::integer_attr(op, GROUP), Generic::cast(op)) {
-            let marked = groups.remove(&number).unwrap_or_default();
-            let dims: BTreeSet<u32> = (0..root.frozen_domain().counts().0 as u32)
-                .filter(|dim| 0 < sizes[*dim as usize])
-                .collect();
-            let joined = join(ir, &positions, root, &dims, &marked);
-            let joined = match joined {
-                Ok(joined) => joined,
+        let sizes = loop_sizes(ir, root, &step)?;
+        let number = mlir::integer_attr(op, GROUP);
+        let marked = number.and_then(|number| groups.remove(&number)).unwrap_or_default();
+        let mut joined = Joined::default();
+        if let (Some(root), Some(number)) = (Generic::cast(op), number) {
+            let num_dims = root.frozen_domain().counts().0;
+            let dims = (0..num_dims as u32).filter(|dim| 0 < sizes[*dim as usize]).collect();
+            match join(ir, &positions, root, &dims, &marked) {
+                Ok(found) => joined = found,
                 Err(_) if is_inner => {
                     marked.iter().for_each(|member| mlir::remove_attribute(member.op(), GROUP));
-                    Joined::default()
                 }
                 Err(op) => {
                     let message = format!(
@@ -172,18 +157,17 @@ fn tile_block<'c>(
                     );
                     return Err(fail(op, message));
                 }
-            };
-            for (op, operand) in &joined.reused {
-                let ty = mlir::operands(*op)[*operand].r#type();
-                let empty = Builder::before(*op).located(op.location());
-                mlir::set_operand(*op, *operand, empty.value("tensor.empty", &[], ty));
             }
-            members = joined.members;
         }
-        let position = positions.get(&mlir::op_key(op)).copied();
-        for (member, _) in &members {
-            positions.remove(&mlir::op_key(member.op()));
+        for (op, operand) in &joined.reused {
+            let ty = mlir::operands(*op)[*operand].r#type();
+            let empty = Builder::before(*op).located(op.location());
+            mlir::set_operand(*op, *operand, empty.value("tensor.empty", &[], ty));
         }
+        planned.push((root, step, schedule, sizes, joined.members));
+    }
+    for (root, step, schedule, sizes, members) in planned {
+        let op = root.op();
         // The tiles have the attributes of the operations.
         let is_last = schedule.steps.is_empty();
         schedule.set(op);
@@ -200,8 +184,6 @@ fn tile_block<'c>(
             let step = Schedule { steps: vec![step] };
             return Err(fail(op, format!("the operation cannot be computed by {step}")));
         };
-        positions.remove(&mlir::op_key(op));
-        positions.extend(position.map(|position| (mlir::op_key(created), position)));
         let sizes: Vec<_> = sizes.iter().map(i64::to_string).collect();
         remark(
             location,
@@ -219,4 +201,24 @@ fn tile_block<'c>(
         }
     }
     Ok(())
+}
+
+/// The sizes of the tiles of a step, per loop of the operation; 0 for a loop that stays whole.
+fn loop_sizes<'c>(ir: &Context, root: AnyIndexed<'c>, step: &Step) -> Result<Vec<i64>, Failure> {
+    let names = variable_names(&root.domain(ir));
+    let mut sizes = vec![0; names.len()];
+    for (name, size) in &step.sizes {
+        let Some(place) = names.iter().position(|it| it == name) else {
+            let names = names.join(", ");
+            let message = format!("the schedule names '{name}', and the operation has {names}");
+            return Err(fail(root.op(), message));
+        };
+        sizes[place] = *size;
+    }
+    Ok(sizes)
+}
+
+fn fail(op: Op, message: String) -> Failure {
+    Report::op_error(op, message).emit();
+    Failure
 }

@@ -104,6 +104,9 @@ pub enum Rejection {
     /// The operations access no tensor at each point that both need.
     #[error("the operations share no tensor that they access at each point")]
     NothingShared,
+    /// One of two operations reads or writes columns where the other one does rows.
+    #[error("the operations access tensors along different contiguous dimensions")]
+    Contiguity,
     /// One of two operations is a product.
     #[error("a product keeps its registers for one result")]
     Product,
