@@ -66,6 +66,17 @@ pub(in crate::fusion) fn merge<'c, 'i>(
     if second.view.runtime_values().into_iter().any(is_result) {
         return Err(Rejection::Runtimes);
     }
+    let mut captures = false;
+    for block in second.generic.blocks() {
+        for op in mlir::ops(block) {
+            mlir::walk(op, &mut |inner| {
+                captures |= mlir::operands(inner).into_iter().any(is_result)
+            });
+        }
+    }
+    if captures {
+        return Err(Rejection::Extracted);
+    }
     let dims = rename(ir, &first, &second).ok_or(Rejection::Domains)?;
     let base = first.view.runtimes.len();
     let mut frame = Frame::of(ir, &first);
