@@ -6,7 +6,7 @@ use crate::{
 };
 use melior::{
     Context,
-    ir::{Attribute, attribute::DenseI64ArrayAttribute, operation::OperationLike},
+    ir::{Attribute, operation::OperationLike},
 };
 use std::fmt;
 use tc_ir::{IndexingMap, Variable};
@@ -16,7 +16,7 @@ pub const SCHEDULE: &str = "imap.schedule";
 /// The attribute of the number that the operations of a tile group have in common.
 pub const GROUP: &str = "imap.group";
 
-/// What a step makes.
+/// The kind of a step: the loop that it becomes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum StepKind {
     /// Tiles one after the other: `scf.for`.
@@ -38,7 +38,7 @@ impl StepKind {
 /// A step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it makes.
+    /// The loop that it becomes.
     pub kind: StepKind,
     /// Names of variables, and the extents of tiles along them.
     pub sizes: Vec<(String, i64)>,
@@ -79,7 +79,7 @@ impl Schedule {
             let names: Vec<_> =
                 step.sizes.iter().map(|(name, _)| mlir::string(context, name)).collect();
             let sizes: Vec<_> = step.sizes.iter().map(|(_, size)| *size).collect();
-            let sizes = DenseI64ArrayAttribute::new(context, &sizes).into();
+            let sizes = mlir::i64_array(context, &sizes);
             mlir::array(
                 context,
                 &[mlir::string(context, step.kind.name()), mlir::array(context, &names), sizes],

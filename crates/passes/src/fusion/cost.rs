@@ -81,10 +81,7 @@ pub(super) fn plan_merge<'c, 'i>(
     if model.max_streams() < own.len() {
         return Err(Rejection::Streams(own.len(), model.max_streams()));
     }
-    let contiguous = |stream: &Stream| {
-        stream.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
-    };
-    let rows: BTreeSet<_> = own.iter().map(contiguous).collect();
+    let rows: BTreeSet<_> = own.iter().map(|stream| contiguous(ir, &stream.subscripts)).collect();
     if !first.is_reduction() && rows.len() != 1 {
         return Err(Rejection::Contiguity);
     }
@@ -122,6 +119,11 @@ fn streams<'c>(
         subscripts: ir.substitute_all(&access.subscripts, renamed),
     };
     it.view.inputs.iter().filter(is_large).map(stream).collect()
+}
+
+/// The variables of the contiguous dimension of an access, if it has any variables.
+fn contiguous(ir: &Context, subscripts: &[Expr]) -> Option<BTreeSet<Var>> {
+    subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
 }
 
 /// Whether either no operation with maps reads the results, or the same ones read all of them. A tile group stores at most
@@ -218,11 +220,9 @@ fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, model: &dyn 
         dims.iter().all(|dim| used.contains(dim))
     };
     let large: Vec<_> = producer.view.inputs.iter().filter(is_large).collect();
-    // The variables of the contiguous dimension: a transposition is better done once.
-    let contiguous = |access: &Access<'c>| {
-        access.subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
-    };
-    if large.iter().any(|access| contiguous(access) != contiguous(producer.output())) {
+    // A transposition is better done once.
+    let rows = contiguous(ir, &producer.output().subscripts);
+    if large.iter().any(|access| contiguous(ir, &access.subscripts) != rows) {
         return false;
     }
     let inputs: Vec<Val<'c>> = large.iter().map(|access| access.value).collect();

@@ -183,30 +183,29 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostM
     pending.reverse();
     let mut graph = BlockGraph::new(block);
     while let Some(second) = pending.pop() {
-        let merge = partners(&graph, second)
-            .into_iter()
-            .find_map(|first| plan_merge(ir, &graph, (first, second), model).ok());
-        let Some(merge) = merge else { continue };
-        let merged = merge.apply();
-        remark(
-            merged.op().location(),
-            RemarkKind::Passed,
-            PASS.argument,
-            "merged",
-            function,
-            &[("Results", &mlir::results(merged.op()).len().to_string())],
-        );
-        pending.push(merged);
-        graph = BlockGraph::new(block);
-        num_merged += 1;
-    }
-    for second in generics(block) {
+        let (mut found, mut rejected) = (None, Vec::new());
         for first in partners(&graph, second) {
-            let reason = match plan_merge(ir, &graph, (first, second), model) {
-                Err(Rejection::NothingShared) | Ok(_) => continue,
-                Err(rejection) => rejection.to_string(),
-            };
+            match plan_merge(ir, &graph, (first, second), model) {
+                Ok(merge) => {
+                    found = Some(merge);
+                    break;
+                }
+                Err(Rejection::NothingShared) => {}
+                Err(rejection) => rejected.push((first, rejection)),
+            }
+        }
+        if let Some(merge) = found {
+            let merged = merge.apply();
+            let results = mlir::results(merged.op()).len().to_string();
+            passed(merged, "merged", function, &[("Results", &results)]);
+            pending.push(merged);
+            graph = BlockGraph::new(block);
+            num_merged += 1;
+            continue;
+        }
+        for (first, rejection) in rejected {
             let maps = [first, second].map(|it| it.maps(ir)[0].display(ir).to_string());
+            let reason = rejection.to_string();
             remark(
                 second.op().location(),
                 RemarkKind::Missed,
@@ -218,6 +217,12 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostM
         }
     }
     num_merged
+}
+
+/// Emits the remark of a rewrite, at the operation that it made.
+fn passed(op: Generic, name: &str, function: &str, arguments: &[(&str, &str)]) {
+    let location = op.op().location();
+    remark(location, RemarkKind::Passed, PASS.argument, name, function, arguments);
 }
 
 /// The most operations that are looked at as partners of another one.
@@ -254,24 +259,15 @@ fn fuse_all<'c>(
     while let Some(consumer) = pending.pop() {
         if let Some(map) = unfold::unfold(ir, consumer) {
             mlir::replace(consumer.op(), &mlir::results(map.op()));
-            remark(
-                map.op().location(),
-                RemarkKind::Passed,
-                PASS.argument,
-                "unfolded",
-                function,
-                &[("Map", &map.maps(ir)[0].display(ir).to_string())],
-            );
+            passed(map, "unfolded", function, &[("Map", &map.maps(ir)[0].display(ir).to_string())]);
             pending.push(map);
             continue;
         }
         if let Some((fold, copies)) = narrow::narrow(ir, consumer) {
             let result = mlir::result(copies.op(), 0);
             mlir::replace(consumer.op(), &[result]);
-            remark(
-                fold.op().location(),
-                RemarkKind::Passed,
-                PASS.argument,
+            passed(
+                fold,
                 "narrowed",
                 function,
                 &[("Map", &copies.maps(ir)[0].display(ir).to_string())],
@@ -291,14 +287,8 @@ fn fuse_all<'c>(
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
         let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
-        remark(
-            fused.op().location(),
-            RemarkKind::Passed,
-            PASS.argument,
-            "fused",
-            function,
-            &[("As", kind), ("ConsumerMap", &maps.0), ("ProducerMap", &maps.1)],
-        );
+        let arguments = [("As", kind), ("ConsumerMap", &*maps.0), ("ProducerMap", &*maps.1)];
+        passed(fused, "fused", function, &arguments);
         num_fused += 1;
         if mlir::results(producer.op()).iter().all(|result| mlir::uses(*result).is_empty()) {
             pending.retain(|generic| generic.op() != producer.op());

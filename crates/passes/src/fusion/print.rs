@@ -35,7 +35,7 @@ use std::{
     io::{self, Write as _},
 };
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, Indexed},
+    imap::{AnyIndexed, Generic, Indexed, schedule::variable_names},
     mlir::{self, Blk, Op, Val},
     pass::{self, Failure, PassInfo, PassOption, PassRun, PipelineInfo},
     report::Report,
@@ -85,8 +85,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions = mlir::ops(module).into_iter();
-    let mut plans = functions.filter(|it| mlir::is(*it, "func.func")).filter_map(FusionPlan::of);
-    let text: String = plans.by_ref().map(|plan| write(&plan)).collect();
+    let plans = functions.filter(|it| mlir::is(*it, "func.func")).filter_map(FusionPlan::of);
+    let text: String = plans.map(|plan| write(&plan)).collect();
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that stops early, such as `head`, is no failure.
@@ -381,21 +381,15 @@ fn describe(ir: &Context, indexed: AnyIndexed) -> String {
         let extent = variable.constant_interval(ir).and_then(|it| it.num_members());
         extent.map_or_else(|| "?".to_string(), |extent| extent.to_string())
     };
-    let list = |variables: &[Variable], prefix: &str| {
-        let named = variables.iter().enumerate().map(|(number, variable)| {
-            let name = variable
-                .name
-                .as_deref()
-                .map_or_else(|| format!("{prefix}{number}"), str::to_string);
-            format!("{name} {}", extent(variable))
-        });
-        named.collect::<Vec<_>>().join(", ")
+    let variables = domain.dims.iter().chain(&domain.ranges);
+    let named = variable_names(&domain).into_iter().zip(variables);
+    let named: Vec<_> = named.map(|(name, it)| format!("{name} {}", extent(it))).collect();
+    let (dims, ranges) = named.split_at(domain.dims.len());
+    let ranges = match ranges {
+        [] => String::new(),
+        ranges => format!("[{}]", ranges.join(", ")),
     };
-    let ranges = match domain.ranges.is_empty() {
-        true => String::new(),
-        false => format!("[{}]", list(&domain.ranges, "s")),
-    };
-    format!("{kind} ({}){ranges}", list(&domain.dims, "d"))
+    format!("{kind} ({}){ranges}", dims.join(", "))
 }
 
 /// The names of the arguments of a function.

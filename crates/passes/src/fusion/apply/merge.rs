@@ -1,4 +1,4 @@
-//! Builds the operation that stands for two on the same points.
+//! Builds one operation from two operations with the same points.
 
 use super::{Copied, Frame, copy_body};
 use crate::fusion::{candidate::Candidate, legality::Merge};
@@ -100,7 +100,7 @@ impl<'c, 'i> Merge<'c, 'i> {
         let of_inputs = |arguments: &[Val<'c>], copied: &Copied| -> Vec<Val<'c>> {
             copied.inputs.iter().map(|input| arguments[*input]).collect()
         };
-        // What the second operation reads, beside the values of the first one.
+        // The arguments of the body of the second operation: inputs, and values of the first operation.
         let read = |arguments: &[Val<'c>], values: &[Val<'c>]| -> Vec<Val<'c>> {
             let sources = sources.iter().map(|source| match source {
                 Source::Input(number) => arguments[*number],

@@ -392,8 +392,7 @@ impl<'c, 'i> Composition<'c, 'i> {
     }
 }
 
-/// Copies a block of the producer with these arguments and dimension variables, and
-/// gives what it yields.
+/// Copies a block with these arguments and variables. Returns the yielded values.
 fn copy_body<'c>(
     frame: &Frame<'c, '_>,
     inside: &Builder<'c>,

@@ -45,8 +45,8 @@ pub(in crate::fusion) fn check_reads(
     }
 }
 
-/// Composes the maps of a producer into those of a consumer that [`check_reads`] lets pass. Another consumer of the
-/// producer does not matter here.
+/// Composes the maps of a producer with the reads of a consumer. [`check_reads`] has to accept the pair. Other consumers
+/// of the producer are not checked.
 pub(in crate::fusion) fn compose<'c, 'i>(
     ir: &'i Context,
     consumer: Candidate<'c>,

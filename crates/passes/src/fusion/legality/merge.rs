@@ -1,5 +1,5 @@
-//! Two operations on the same points become one with the results of both. They read operands that both need once, and
-//! the second one takes what it reads of the first from registers.
+//! Two operations with the same points become one operation with the results of both. A shared operand is read once.
+//! Values of the first operation stay in registers for the second operation.
 
 use super::{Rejection, memory};
 use crate::fusion::{

@@ -157,7 +157,7 @@ fn unrolled_loops<'c>(
     }
     let divides = match interior {
         None => nest.extent(var).is_some_and(|extent| extent % factor == 0),
-        // A stretch may end inside of the interior.
+        // The interior may be longer than a stretch.
         Some(interior) => interior.extent() % factor == 0 && !scope.stretches.contains_key(&var),
     };
     let mut sizes = vec![factor];
