@@ -74,14 +74,14 @@ fn matches(shown: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A folder with the examples and tests of the repository, in which commands may write files.
+/// A folder with the examples, tests and benchmarks of the repository, in which commands may write files.
 fn working_folder(root: &Path) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
     if folder.exists() {
         fs::remove_dir_all(&folder).expect("the folder of an earlier run can be removed");
     }
     fs::create_dir(&folder).expect("the folder can be created");
-    for name in ["examples", "tests"] {
+    for name in ["benches", "examples", "tests"] {
         symlink(root.join(name), folder.join(name)).expect("the folder is new");
     }
     folder

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -368,8 +369,17 @@ MlirOperation tcOuterWrite(MlirBlock handle) {
 void tcConstantBounds(MlirValue handle, int64_t *lower, int64_t *upper) {
   using presburger::BoundType;
   Value value = unwrap(handle);
-  auto bound = [](BoundType type, const ValueBoundsConstraintSet::Variable &variable) {
-    return ValueBoundsConstraintSet::computeConstantBound(type, variable, /*stopCondition=*/nullptr,
+  // `scf.for` looks for bounds of its carried values at its terminator, which a loop that is being
+  // built does not have.
+  auto isCarriedByOpenLoop = [](Value value, std::optional<int64_t>, ValueBoundsConstraintSet &) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return false;
+    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && value != loop.getInductionVar() && !argument.getOwner()->mightHaveTerminator();
+  };
+  auto bound = [&](BoundType type, const ValueBoundsConstraintSet::Variable &variable) {
+    return ValueBoundsConstraintSet::computeConstantBound(type, variable, isCarriedByOpenLoop,
                                                           /*closedUB=*/true);
   };
   if (FailureOr<int64_t> found = bound(BoundType::UB, value); succeeded(found))
