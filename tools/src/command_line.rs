@@ -186,6 +186,9 @@ pub struct Execution {
     /// Measures the compiled program.
     #[arg(long)]
     pub bench: bool,
+    /// Measures each kernel of the compiled program, and compares it with the limits of the machine.
+    #[arg(long, conflicts_with = "bench")]
+    pub profile: bool,
     /// Prints the measurement as JSON; with '--device=emulator', the counts of each kernel.
     #[arg(long)]
     pub json: bool,
@@ -215,18 +218,30 @@ impl Execution {
     /// # Errors
     /// The target, its machine or the device is unknown, or cannot do what is asked for.
     pub fn target(&self) -> Result<(&'static dyn Backend, Codegen), Error> {
-        let (backend, codegen) = self.compilation.target()?;
+        let (backend, mut codegen) = self.compilation.target()?;
+        codegen.profile = self.profile;
         let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
+        if self.profile && codegen.machine.is_gpu() {
+            return usage(
+                "'--profile' measures kernels of the target 'cpu' only; \
+                 for a GPU, try '--device=emulator --json'",
+            );
+        }
         match &self.device {
             Some(_) if self.bench => usage(
                 "'--bench' cannot measure devices; '--json' prints the counts of the emulator",
             ),
             Some(name) => Ok((backend.on_device(name).map_err(Error::Usage)?, codegen)),
-            None if self.json && !self.bench => {
-                usage("'--json' needs '--bench' or '--device=emulator'")
+            None if self.json && !self.measures() => {
+                usage("'--json' needs '--bench', '--profile' or '--device=emulator'")
             }
             None => Ok((backend, codegen)),
         }
+    }
+
+    /// Whether the compiled program is measured.
+    pub fn measures(&self) -> bool {
+        self.bench || self.profile
     }
 
     /// The folder with the expected results, if results are to be compared with such.

@@ -35,7 +35,7 @@ impl Costs {
 }
 
 /// A measured function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Measured<'a> {
     /// Its name.
     pub name: &'a str,
@@ -47,12 +47,14 @@ pub struct Measured<'a> {
     pub costs: Costs,
     /// The threads of a call.
     pub threads: usize,
+    /// The kernels of `--profile`.
+    pub profile: Option<Value>,
 }
 
 impl Measured<'_> {
     /// The object that `--json` prints, with more keys of a language.
     pub fn json(&self, more: &[(&str, Value)]) -> Value {
-        let Self { name, bench, compile_seconds, costs, threads } = self;
+        let Self { name, bench, compile_seconds, costs, threads, profile } = self;
         let mut object = json!({
             "name": name,
             "seconds_min": bench.seconds_min,
@@ -64,6 +66,9 @@ impl Measured<'_> {
             "temporary_bytes": costs.temporary_bytes,
             "scratch_bytes": costs.scratch_bytes,
         });
+        if let Some(profile) = profile {
+            object["profile"] = profile.clone();
+        }
         for (key, value) in more {
             object[*key] = value.clone();
         }

@@ -4,6 +4,7 @@ use crate::{
     command_line::{self, Execution, Text, make_folder, print, print_ir},
     conformance,
     cost::{Costs, Measured, counted},
+    profile::Report,
 };
 use melior::{Context, diagnostic::DiagnosticHandlerId};
 use std::{path::Path, time::Instant};
@@ -214,22 +215,27 @@ pub(crate) fn execute(
     let costs = || -> Result<Costs, Error> {
         Ok(Costs::of(&backend.cost(&lowered, &codegen)?, &function, &Sizes::new()))
     };
-    let timing = if execution.bench {
+    let mut kernels = String::new();
+    let timing = if execution.measures() {
         let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
         let costs = costs()?;
+        let profile = executable.code().profile().map(|it| Report::new(it, &codegen));
         if execution.json {
             let (name, threads) = (module.name.as_str(), codegen.threads);
-            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            let profile = profile.map(|it| it.json());
+            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
+        kernels = profile.map(|it| it.table()).unwrap_or_default();
         bench.describe(costs.flops, costs.bytes)
     } else if execution.json {
-        let line = counted(&module.name, &executable.counts(), costs()?);
+        let line = counted(&module.name, &executable.code().counts(), costs()?);
         return print(format!("{line}\n").as_bytes());
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };
-    print(format!("{report}{timing}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+    let compiled = compile_seconds * 1e3;
+    print(format!("{report}{timing}, compiled in {compiled:.0} ms\n{kernels}").as_bytes())
 }
 
 /// An array from a file of the same bytes: `bf16` as 16-bit integers, smaller types as bytes.

@@ -3,6 +3,7 @@
 use crate::{
     command_line::{Execution, check, make_folder, print, print_ir},
     cost::{Costs, Measured, counted},
+    profile::Report,
 };
 use std::{collections::HashSet, path::Path, time::Instant};
 use tc_backends::{
@@ -70,7 +71,8 @@ pub fn run(
     if let Some(folder) = &execution.outputs {
         save(folder, function.result_names(), &results)?;
     }
-    let timing = if execution.bench {
+    let mut kernels = String::new();
+    let timing = if execution.measures() {
         let arguments: Vec<_> = inputs.iter().collect();
         let roles = signature.arguments.iter().map(|it| it.role);
         let roles = roles.filter(|role| *role != Role::Output);
@@ -78,11 +80,14 @@ pub fn run(
         let read: Vec<_> = read.map(|(tensor, _)| *tensor).collect();
         let bench = run::measure(code, &read, &mut results)?;
         let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, function.name(), &sizes);
+        let profile = compiled.profile().map(|it| Report::new(it, &options.codegen));
         if execution.json {
             let (name, threads) = (function.name(), options.codegen.threads);
-            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            let profile = profile.map(|it| it.json());
+            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
+        kernels = profile.map(|it| it.table()).unwrap_or_default();
         bench.describe(costs.flops, costs.bytes)
     } else if execution.json {
         let name = function.name();
@@ -91,7 +96,8 @@ pub fn run(
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };
-    print(format!("{report}{timing}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+    let compiled = compile_seconds * 1e3;
+    print(format!("{report}{timing}, compiled in {compiled:.0} ms\n{kernels}").as_bytes())
 }
 
 /// Writes results to `NAME.npy` in a folder. A name that another result has gets underscores.

@@ -6,4 +6,5 @@ pub mod conformance;
 pub mod cost;
 pub mod hlo;
 pub mod imap;
+pub mod profile;
 pub mod tml;

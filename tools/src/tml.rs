@@ -3,6 +3,7 @@
 use crate::{
     command_line::{Compilation, Execution, Text, make_folder, print, print_ir},
     cost::{Costs, Measured, counted},
+    profile::Report,
 };
 use melior::{Context, ir::Module};
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
@@ -129,11 +130,11 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let costs = |module: &Module| -> Result<Costs, Error> {
         Ok(Costs::of(&backend.cost(module, &options.codegen)?, &name, &Sizes::new()))
     };
-    if !execution.bench && execution.json {
-        let line = counted(&name, &executable.counts(), costs(&lowered)?);
+    if !execution.measures() && execution.json {
+        let line = counted(&name, &executable.code().counts(), costs(&lowered)?);
         return print(format!("{line}\n").as_bytes());
     }
-    if !execution.bench {
+    if !execution.measures() {
         report += &format!("{:.3} ms", first_call * 1e3);
         return print(report_line(&report, compile_seconds).as_bytes());
     }
@@ -145,10 +146,12 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     };
     let (written, performed) = (unpadded(true)?.flops, unpadded(options.keep_order)?);
     let Costs { flops, bytes, .. } = performed;
+    let profile = executable.code().profile().map(|it| Report::new(it, &options.codegen));
     if execution.json {
         let costs = Costs { flops, bytes, ..costs(&lowered)? };
         let threads = options.codegen.threads;
-        let measured = Measured { name: &name, bench, compile_seconds, costs, threads };
+        let profile = profile.map(|it| it.json());
+        let measured = Measured { name: &name, bench, compile_seconds, costs, threads, profile };
         let line = measured.json(&[
             ("flops_as_written", written.map(|flops| flops as f64).into()),
             ("vector_length", options.vector_length.into()),
@@ -159,7 +162,8 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
         report += &format!("{flops} floating-point operations, {written} as written\n");
     }
     report += &bench.describe(flops, bytes);
-    print(report_line(&report, compile_seconds).as_bytes())
+    let kernels = profile.map(|it| it.table()).unwrap_or_default();
+    print(format!("{}{kernels}", report_line(&report, compile_seconds)).as_bytes())
 }
 
 fn report_line(report: &str, compile_seconds: f64) -> String {

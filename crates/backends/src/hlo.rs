@@ -1,7 +1,7 @@
 //! Running HLO modules: compiled code, called with arrays of HLO's element types.
 
 use crate::{
-    backend::{self, Backend, Buffers, Compiled, KernelCounts},
+    backend::{self, Backend, Buffers, Compiled},
     interp,
     runtime::{ElementType as Stored, Tensor},
 };
@@ -152,9 +152,9 @@ impl Executable {
         &self.result_shapes
     }
 
-    /// The events that the device counted in all calls; see [`Compiled::counts`].
-    pub fn counts(&self) -> Vec<KernelCounts> {
-        self.code.counts()
+    /// The code, which knows what was counted and measured in its calls.
+    pub fn code(&self) -> &Compiled {
+        &self.code
     }
 
     /// Runs the program.

@@ -373,7 +373,7 @@ fn counts(text: &str) -> Vec<KernelCounts> {
     };
     let inputs: Vec<_> = executable.parameters().iter().map(zeros).collect();
     executable.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    executable.counts()
+    executable.code().counts()
 }
 
 #[test]

@@ -76,6 +76,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::specialize_sizes::PASS,
     &transform::split_folds::PASS,
     &transform::store_bools_as_bytes::PASS,
+    &transform::time_kernels::PASS,
     &transform::unshare_empty_tensors::PASS,
     &tile::PASS,
     &tile::pack::PASS,

@@ -119,6 +119,8 @@ pub struct Codegen {
     pub max_operations: usize,
     /// Threads that compile a large program.
     pub compile_threads: usize,
+    /// Whether loaded code measures its kernels. Each operation is then a function.
+    pub profile: bool,
 }
 
 /// Fewer operations are compiled as fast in one thread as in several.
@@ -129,7 +131,7 @@ impl Codegen {
     pub fn new(machine: Machine) -> Self {
         let (threads, max_operations) = (1, MAX_OPERATIONS);
         let compile_threads = thread::available_parallelism().map_or(1, usize::from);
-        Self { machine, threads, strict_fp: false, max_operations, compile_threads }
+        Self { machine, threads, strict_fp: false, max_operations, compile_threads, profile: false }
     }
 }
 

@@ -15,7 +15,9 @@ use tc_tools::{
     },
     cost::{Costs, Measured, counted},
     hlo::{self, Program},
-    imap, tml,
+    imap,
+    profile::Report,
+    tml,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -141,23 +143,27 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             npy::save(npy::file_in(folder, name)?, result)?;
         }
     }
-    if execution.bench {
+    let mut kernels = String::new();
+    if execution.measures() {
         let mut outputs = results;
         let bench = run::measure(function, &references, &mut outputs)?;
         let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, def.name(), &sizes);
+        let profile = compiled.profile().map(|it| Report::new(it, &options.codegen));
         if execution.json {
             let (name, threads) = (def.name(), options.codegen.threads);
-            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            let profile = profile.map(|it| it.json());
+            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         report += &bench.describe(costs.flops, costs.bytes);
+        kernels = profile.map(|it| it.table()).unwrap_or_default();
     } else if execution.json {
         let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, def.name(), &sizes);
         return print(format!("{}\n", counted(def.name(), &compiled.counts(), costs)).as_bytes());
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);
     }
-    print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+    print(format!("{report}, compiled in {:.0} ms\n{kernels}", compile_seconds * 1e3).as_bytes())
 }
 
 /// The first contents that are given to outputs.

@@ -6,7 +6,10 @@
 //! from `.tc` sources do, by range inference; for hand-written `imap` operations that is
 //! up to their author.
 
-use super::signature::{Argument, Extent, Role, Signature};
+use super::{
+    profile::Profile,
+    signature::{Argument, Extent, Role, Signature},
+};
 use crate::runtime::{ElementType, Shape, Tensor, TensorError};
 use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
@@ -150,6 +153,11 @@ pub trait Code: Send + Sync {
     fn counts(&self) -> Vec<KernelCounts> {
         Vec::new()
     }
+
+    /// The times of all calls so far except the first one; `None` unless the code measures its kernels.
+    fn profile(&self) -> Option<Profile> {
+        None
+    }
 }
 
 /// Code that is loaded, with the signatures of its functions; unloaded when dropped.
@@ -171,6 +179,11 @@ impl Compiled {
     /// The counts of all calls so far; see [`Code::counts`].
     pub fn counts(&self) -> Vec<KernelCounts> {
         self.code.counts()
+    }
+
+    /// The times of the kernels; see [`Code::profile`].
+    pub fn profile(&self) -> Option<Profile> {
+        self.code.profile()
     }
 
     /// The function of this name.

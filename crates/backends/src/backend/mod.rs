@@ -27,9 +27,11 @@
 //! ```
 
 mod call;
+mod profile;
 mod signature;
 
 pub use call::{Buffers, CallError, Code, Compiled, Descriptor, Function, KernelCounts};
+pub use profile::{KernelTimes, Profile};
 pub(crate) use signature::read as read_signatures;
 pub use signature::{Argument, Extent, Formulas, Role, Signature};
 

@@ -1,13 +1,16 @@
 //! Loading of compiled code into this process, and calls of it.
 
+use super::profile::{self, Measurement};
 use crate::{
-    backend::{CallError, Code, Descriptor, Error},
+    backend::{CallError, Code, Descriptor, Error, Profile},
     llvm::{c_string, check, initialize},
 };
 use llvm_sys::{
     core::LLVMCreateMemoryBufferWithMemoryRangeCopy,
     orc2::{
-        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator, lljit::*,
+        LLVMJITEvaluatedSymbol, LLVMJITSymbolFlags, LLVMOrcAbsoluteSymbols, LLVMOrcCSymbolMapPair,
+        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator,
+        LLVMOrcJITDylibDefine, lljit::*,
     },
     support::{LLVMLoadLibraryPermanently, LLVMSearchForAddressOfSymbol},
 };
@@ -15,6 +18,7 @@ use std::{
     ffi::{CStr, c_int, c_void},
     ptr,
 };
+use tc_passes::transform::time_kernels::Kernel;
 
 use super::interface::ENTRY_PREFIX;
 
@@ -28,6 +32,8 @@ pub(crate) struct Loaded {
     jit: LLVMOrcLLJITRef,
     entries: Vec<Entry>,
     set_num_threads: Option<(unsafe extern "C" fn(c_int), c_int)>,
+    /// The times of the kernels, if the code measures them.
+    measurement: Option<Measurement>,
 }
 
 // SAFETY: the code is not changed once it is loaded, and it has no state of its own.
@@ -37,7 +43,12 @@ unsafe impl Sync for Loaded {}
 
 impl Loaded {
     /// Loads the objects of a program and finds the entries of its functions.
-    pub fn new(objects: &[Vec<u8>], names: &[&str], threads: usize) -> Result<Self, Error> {
+    pub fn new(
+        objects: &[Vec<u8>],
+        names: &[&str],
+        kernels: Option<&[Kernel]>,
+        threads: usize,
+    ) -> Result<Self, Error> {
         initialize();
         let set_num_threads = open_mp(threads)?;
         // SAFETY: each object of the C API is used as its contract says: builder,
@@ -45,7 +56,8 @@ impl Loaded {
         unsafe {
             let mut jit = ptr::null_mut();
             check(LLVMOrcCreateLLJIT(&mut jit, LLVMOrcCreateLLJITBuilder()))?;
-            let mut code = Self { jit, entries: Vec::new(), set_num_threads };
+            let measurement = kernels.map(Measurement::new);
+            let mut code = Self { jit, entries: Vec::new(), set_num_threads, measurement };
             let library = LLVMOrcLLJITGetMainJITDylib(jit);
             let mut generator = ptr::null_mut();
             check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
@@ -55,6 +67,17 @@ impl Loaded {
                 ptr::null_mut(),
             ))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
+            if code.measurement.is_some() {
+                let mut clock = profile::clock().map(|(name, address)| LLVMOrcCSymbolMapPair {
+                    Name: LLVMOrcLLJITMangleAndIntern(jit, c_string(name).as_ptr()),
+                    Sym: LLVMJITEvaluatedSymbol {
+                        Address: address as u64,
+                        Flags: LLVMJITSymbolFlags { GenericFlags: 0, TargetFlags: 0 },
+                    },
+                });
+                let symbols = LLVMOrcAbsoluteSymbols(clock.as_mut_ptr(), clock.len());
+                check(LLVMOrcJITDylibDefine(library, symbols))?;
+            }
             for object in objects {
                 let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                     object.as_ptr().cast(),
@@ -86,7 +109,11 @@ impl Loaded {
             if let Some((set, threads)) = self.set_num_threads {
                 set(threads);
             }
-            (self.entries[function])(pointers.as_ptr())
+            let call = || (self.entries[function])(pointers.as_ptr());
+            match &self.measurement {
+                Some(measurement) => measurement.measure(call),
+                None => call(),
+            }
         }
     }
 }
@@ -97,6 +124,10 @@ impl Code for Loaded {
         // SAFETY: the descriptors borrow the tensors, exclusively if they are written;
         // the caller has checked them against the signature, on which the code relies.
         Ok(unsafe { self.call_with(function, &pointers) })
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        self.measurement.as_ref().map(Measurement::profile)
     }
 }
 

@@ -6,6 +6,7 @@ mod cost;
 pub mod header;
 pub(crate) mod interface;
 pub mod pipeline;
+mod profile;
 
 pub(crate) use cost::{extents, work_costs};
 
@@ -22,7 +23,10 @@ use tc_dialects::mlir;
 use tc_passes::{
     run_pipeline,
     target::{Codegen, Machine, Target},
-    transform::outline_functions,
+    transform::{
+        outline_functions,
+        time_kernels::{self, CLOCK, Kernel},
+    },
 };
 
 /// The backend for processors.
@@ -145,6 +149,8 @@ pub fn register() {
 pub struct Lowered<'c> {
     signatures: Vec<Signature>,
     module: Module<'c>,
+    /// The kernels, if the code measures them.
+    kernels: Option<Vec<Kernel>>,
     codegen: Codegen,
 }
 
@@ -171,7 +177,9 @@ impl<'c> Lowered<'c> {
         context.enable_multi_threading(false);
         lowered?;
         upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
-        Ok(Self { signatures, module: copy, codegen: codegen.clone() })
+        let module = mlir::op_ref(copy.as_operation());
+        let kernels = codegen.profile.then(|| time_kernels::kernels(module));
+        Ok(Self { signatures, module: copy, kernels, codegen: codegen.clone() })
     }
 
     /// Translates the module to LLVM IR and optimizes that.
@@ -179,11 +187,14 @@ impl<'c> Lowered<'c> {
     /// # Errors
     /// LLVM rejects the machine or the generated code.
     pub fn optimize(self) -> Result<Program, Error> {
-        let Self { signatures, module: lowered, codegen } = self;
+        let Self { signatures, module: lowered, kernels, codegen } = self;
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
         let mut module =
             llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &codegen.machine)?;
         module.link_builtins()?;
+        if kernels.is_some() {
+            module.define_elsewhere(&CLOCK);
+        }
         if let Some(symbol) = module.undefined_symbol(&llvm::is_allowed_symbol) {
             upstream::report_undefined(&lowered, &symbol);
             return Err(Error::Lowering);
@@ -193,7 +204,7 @@ impl<'c> Lowered<'c> {
         let parts = llvm::Parts::of(module)?;
         parts.each(codegen.compile_threads, llvm::Module::optimize)?;
         let Codegen { threads, compile_threads, .. } = codegen;
-        Ok(Program { signatures, parts, threads, compile_threads })
+        Ok(Program { signatures, parts, kernels, threads, compile_threads })
     }
 }
 
@@ -201,6 +212,8 @@ impl<'c> Lowered<'c> {
 pub struct Program {
     signatures: Vec<Signature>,
     parts: llvm::Parts,
+    /// The kernels, if the code measures them.
+    kernels: Option<Vec<Kernel>>,
     threads: usize,
     compile_threads: usize,
 }
@@ -228,7 +241,8 @@ impl Artifact for Program {
         let emit = |part: &mut llvm::Module| part.emit(llvm::Artifact::Object);
         let objects = self.parts.each(self.compile_threads, emit)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
-        let code = Arc::new(code::Loaded::new(&objects, &names, self.threads)?);
+        let code =
+            Arc::new(code::Loaded::new(&objects, &names, self.kernels.as_deref(), self.threads)?);
         // SAFETY: the entries of the functions were generated for these signatures.
         Ok(unsafe { Compiled::new(self.signatures.clone(), code) })
     }

@@ -158,9 +158,13 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     if upstream {
         passes.extend(["convert-linalg-to-loops", "lower-affine"]);
     }
-    let functions = format!("imap-outline-functions{{max-operations={}}}", codegen.max_operations);
+    let most = if codegen.profile { 0 } else { codegen.max_operations };
+    let functions = format!("imap-outline-functions{{max-operations={most}}}");
     if outline {
         passes.push(&functions);
+    }
+    if outline && codegen.profile {
+        passes.push("time-kernels");
     }
     let loops = in_functions(&[&loops, "canonicalize", "cse"]);
     passes.extend([&*loops, "deallocate-local-buffers"]);

@@ -282,7 +282,7 @@ pub(crate) struct Module {
     generator: CodeGenerator,
     pub context: Context,
     target: Machine,
-    /// Functions that another part of the program defines.
+    /// Functions that another part of the program defines, or what loads it.
     elsewhere: Vec<String>,
 }
 
@@ -499,8 +499,13 @@ impl Module {
         Ok(())
     }
 
+    /// Allows the module to call functions that what loads it defines.
+    pub fn define_elsewhere(&mut self, names: &[&str]) {
+        self.elsewhere.extend(names.iter().map(ToString::to_string));
+    }
+
     /// The name of a function or variable that the module uses without defining it, unless it is an
-    /// intrinsic or allowed.
+    /// intrinsic, allowed, or defined elsewhere.
     pub fn undefined_symbol(&self, is_allowed: &dyn Fn(&str) -> bool) -> Option<String> {
         let symbols = [self.functions(), self.variables()].concat();
         // SAFETY: symbols of the module.
@@ -508,7 +513,10 @@ impl Module {
             LLVMIsDeclaration(*it) != 0 && !LLVMGetFirstUse(*it).is_null()
         };
         let names = symbols.into_iter().filter(is_needed).map(|it| self.name(it));
-        names.into_iter().find(|name| !name.starts_with("llvm.") && !is_allowed(name))
+        let is_known = |name: &String| {
+            name.starts_with("llvm.") || is_allowed(name) || self.elsewhere.contains(name)
+        };
+        names.into_iter().find(|name| !is_known(name))
     }
 
     /// The built-in to be called instead of a function that is only declared.

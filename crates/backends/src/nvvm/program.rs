@@ -154,7 +154,7 @@ impl Program {
         let entries = entries(&self.signatures);
         let names: Vec<_> = entries.iter().map(String::as_str).collect();
         let host = self.host.emit(llvm::Artifact::Object)?;
-        let host = cpu::code::Loaded::new(&[host], &names, 1)?;
+        let host = cpu::code::Loaded::new(&[host], &names, None, 1)?;
         let constants = {
             let mut device = locked(&device);
             let address = device.allocate(self.constants.len())?;

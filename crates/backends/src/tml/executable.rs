@@ -1,7 +1,7 @@
 //! Compiled programs: from the `tml` dialect to code that runs, with padding or without.
 
 use crate::{
-    backend::{self, Backend, Buffers, CallError, Compiled, Function, KernelCounts},
+    backend::{self, Backend, Buffers, CallError, Compiled, Function},
     runtime::{ElementType, Tensor, TensorError},
 };
 use melior::ir::Module;
@@ -236,9 +236,9 @@ impl Executable {
         Ok(buffers)
     }
 
-    /// The events that the device counted in all calls; see [`Compiled::counts`].
-    pub fn counts(&self) -> Vec<KernelCounts> {
-        self.code.counts()
+    /// The code, which knows what was counted and measured in its calls.
+    pub fn code(&self) -> &Compiled {
+        &self.code
     }
 
     /// Runs the program on the tensors of a call, which hold its results afterwards.

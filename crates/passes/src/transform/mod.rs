@@ -31,4 +31,5 @@ pub mod separate_entry_blocks;
 pub mod specialize_sizes;
 pub mod split_folds;
 pub mod store_bools_as_bytes;
+pub mod time_kernels;
 pub mod unshare_empty_tensors;
