@@ -189,6 +189,9 @@ pub struct Execution {
     /// Measures each kernel of the compiled program, and compares it with the limits of the machine.
     #[arg(long, conflicts_with = "bench")]
     pub profile: bool,
+    /// Writes the names of compiled functions to /tmp/perf-PID.map, where 'perf report' looks for them.
+    #[arg(long)]
+    pub perf_map: bool,
     /// Prints the measurement as JSON; with '--device=emulator', the counts of each kernel.
     #[arg(long)]
     pub json: bool,
@@ -219,8 +222,11 @@ impl Execution {
     /// The target, its machine or the device is unknown, or cannot do what is asked for.
     pub fn target(&self) -> Result<(&'static dyn Backend, Codegen), Error> {
         let (backend, mut codegen) = self.compilation.target()?;
-        codegen.profile = self.profile;
+        (codegen.profile, codegen.perf_map) = (self.profile, self.perf_map);
         let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
+        if self.perf_map && codegen.machine.is_gpu() {
+            return usage("'--perf-map' names functions of the target 'cpu' only");
+        }
         if self.profile && codegen.machine.is_gpu() {
             return usage(
                 "'--profile' measures kernels of the target 'cpu' only; \

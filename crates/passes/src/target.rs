@@ -121,6 +121,8 @@ pub struct Codegen {
     pub compile_threads: usize,
     /// Whether loaded code measures its kernels. Each operation is then a function.
     pub profile: bool,
+    /// Whether the names of loaded functions are written for `perf`.
+    pub perf_map: bool,
 }
 
 /// Fewer operations are compiled as fast in one thread as in several.
@@ -131,7 +133,8 @@ impl Codegen {
     pub fn new(machine: Machine) -> Self {
         let (threads, max_operations) = (1, MAX_OPERATIONS);
         let compile_threads = thread::available_parallelism().map_or(1, usize::from);
-        Self { machine, threads, strict_fp: false, max_operations, compile_threads, profile: false }
+        let (strict_fp, profile, perf_map) = (false, false, false);
+        Self { machine, threads, strict_fp, max_operations, compile_threads, profile, perf_map }
     }
 }
 

@@ -76,6 +76,14 @@ pub enum Error {
     /// The code runs on a device only.
     #[error("a program for this target runs on a device; try '--device={0}'")]
     NoDevice(&'static str),
+    /// The names of functions cannot be written for `perf`.
+    #[error("cannot write '{path}': {error}")]
+    PerfMap {
+        /// The file.
+        path: String,
+        /// The reason.
+        error: String,
+    },
     /// The OpenMP runtime is missing.
     #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
     OpenMp {

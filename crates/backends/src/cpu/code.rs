@@ -1,6 +1,9 @@
 //! Loading of compiled code into this process, and calls of it.
 
-use super::profile::{self, Measurement};
+use super::{
+    perf_map,
+    profile::{self, Measurement},
+};
 use crate::{
     backend::{CallError, Code, Descriptor, Error, Profile},
     llvm::{c_string, check, initialize},
@@ -96,6 +99,23 @@ impl Loaded {
             }
             Ok(code)
         }
+    }
+
+    /// Writes the names of the functions for `perf`. The objects are those that are loaded.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_perf_map(&self, objects: &[Vec<u8>]) -> Result<(), Error> {
+        let address = |name: &str| {
+            let mut address = 0;
+            // SAFETY: the code is loaded, and the name lives across the call.
+            let found = unsafe {
+                check(LLVMOrcLLJITLookup(self.jit, &mut address, c_string(name).as_ptr()))
+            };
+            found.is_ok().then_some(address)
+        };
+        let lines: String = objects.iter().map(|it| perf_map::lines(it, &address)).collect();
+        perf_map::write(&lines)
     }
 
     /// Calls the function of a number with a pointer per argument.

@@ -5,6 +5,7 @@ pub(crate) mod code;
 mod cost;
 pub mod header;
 pub(crate) mod interface;
+mod perf_map;
 pub mod pipeline;
 mod profile;
 
@@ -203,8 +204,8 @@ impl<'c> Lowered<'c> {
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         let parts = llvm::Parts::of(module)?;
         parts.each(codegen.compile_threads, llvm::Module::optimize)?;
-        let Codegen { threads, compile_threads, .. } = codegen;
-        Ok(Program { signatures, parts, kernels, threads, compile_threads })
+        let Codegen { threads, compile_threads, perf_map, .. } = codegen;
+        Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map })
     }
 }
 
@@ -216,6 +217,7 @@ pub struct Program {
     kernels: Option<Vec<Kernel>>,
     threads: usize,
     compile_threads: usize,
+    perf_map: bool,
 }
 
 impl Artifact for Program {
@@ -241,8 +243,11 @@ impl Artifact for Program {
         let emit = |part: &mut llvm::Module| part.emit(llvm::Artifact::Object);
         let objects = self.parts.each(self.compile_threads, emit)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
-        let code =
-            Arc::new(code::Loaded::new(&objects, &names, self.kernels.as_deref(), self.threads)?);
+        let kernels = self.kernels.as_deref();
+        let code = Arc::new(code::Loaded::new(&objects, &names, kernels, self.threads)?);
+        if self.perf_map {
+            code.write_perf_map(&objects)?;
+        }
         // SAFETY: the entries of the functions were generated for these signatures.
         Ok(unsafe { Compiled::new(self.signatures.clone(), code) })
     }
@@ -349,5 +354,27 @@ mod tests {
             assert_eq!(found[0].to_values::<f32>().expect("floats"), expected);
         }
         assert!(objects[0] == objects[1], "the objects differ");
+    }
+
+    #[test]
+    fn all_functions_of_an_object_have_lines_for_perf() {
+        let context = tc_dialects::new_context();
+        let module = Module::parse(&context, &chain(&[9, 20, 11])).expect("the module parses");
+        let codegen = Codegen { max_operations: 0, ..Codegen::default() };
+        let program = Lowered::new(&module, &codegen).and_then(Lowered::optimize);
+        let object = program.expect("the module compiles").emit(Form::Object).expect("an object");
+        let address = |name: &str| (name == "_tc_entry_f").then_some(0x1_0000_0000);
+        let lines = perf_map::lines(&object, &address);
+        let functions: Vec<Vec<_>> = lines.lines().map(|it| it.split(' ').collect()).collect();
+        let function = |name: &str| functions.iter().find(|it| it[2] == name);
+        assert_eq!(function("_tc_entry_f").map(|it| it[0]), Some("100000000"), "{lines}");
+        let number = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        for kernel in ["f_0", "f_1"] {
+            let kernel = function(kernel).unwrap_or_else(|| panic!("no line of {kernel}: {lines}"));
+            assert!(number(kernel[0]).abs_diff(0x1_0000_0000) < 1 << 16, "{lines}");
+            assert!(0 < number(kernel[1]), "{lines}");
+        }
+        assert_eq!(perf_map::lines(&object, &|_| None), "");
+        assert_eq!(perf_map::lines(b"no object", &address), "");
     }
 }
