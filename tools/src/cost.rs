@@ -1,6 +1,7 @@
 //! Costs of functions in the output of `tc-run` and `tc-compile`.
 
 use serde_json::{Value, json};
+use std::time::Duration;
 use tc_backends::{
     backend::{Cost, KernelCounts},
     run::{Bench, Sizes},
@@ -43,6 +44,8 @@ pub struct Measured<'a> {
     pub bench: Bench,
     /// Seconds from the imported program to code in memory.
     pub compile_seconds: f64,
+    /// How much of that LLVM took.
+    pub llvm_time: Duration,
     /// The costs of a call.
     pub costs: Costs,
     /// The threads of a call.
@@ -54,12 +57,15 @@ pub struct Measured<'a> {
 impl Measured<'_> {
     /// The object that `--json` prints, with more keys of a language.
     pub fn json(&self, more: &[(&str, Value)]) -> Value {
-        let Self { name, bench, compile_seconds, costs, threads, profile } = self;
+        let Self { name, bench, compile_seconds, llvm_time, costs, threads, profile } = self;
+        let llvm_ms = llvm_time.as_secs_f64() * 1e3;
         let mut object = json!({
             "name": name,
             "seconds_min": bench.seconds_min,
             "seconds_median": bench.seconds_median,
             "compile_seconds": compile_seconds,
+            "passes_ms": compile_seconds * 1e3 - llvm_ms,
+            "llvm_ms": llvm_ms,
             "flops": costs.flops.map(|flops| flops as f64),
             "bytes": costs.bytes,
             "threads": threads,

@@ -223,7 +223,9 @@ pub(crate) fn execute(
         if execution.json {
             let (name, threads) = (module.name.as_str(), codegen.threads);
             let profile = profile.map(|it| it.json());
-            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
+            let llvm_time = executable.code().llvm_time();
+            let measured =
+                Measured { name, bench, compile_seconds, llvm_time, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         kernels = profile.map(|it| it.table()).unwrap_or_default();

@@ -84,7 +84,9 @@ pub fn run(
         if execution.json {
             let (name, threads) = (function.name(), options.codegen.threads);
             let profile = profile.map(|it| it.json());
-            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
+            let llvm_time = compiled.llvm_time();
+            let measured =
+                Measured { name, bench, compile_seconds, llvm_time, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         kernels = profile.map(|it| it.table()).unwrap_or_default();

@@ -151,7 +151,9 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
         let costs = Costs { flops, bytes, ..costs(&lowered)? };
         let threads = options.codegen.threads;
         let profile = profile.map(|it| it.json());
-        let measured = Measured { name: &name, bench, compile_seconds, costs, threads, profile };
+        let llvm_time = executable.code().llvm_time();
+        let measured =
+            Measured { name: &name, bench, compile_seconds, llvm_time, costs, threads, profile };
         let line = measured.json(&[
             ("flops_as_written", written.map(|flops| flops as f64).into()),
             ("vector_length", options.vector_length.into()),

@@ -152,7 +152,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         if execution.json {
             let (name, threads) = (def.name(), options.codegen.threads);
             let profile = profile.map(|it| it.json());
-            let measured = Measured { name, bench, compile_seconds, costs, threads, profile };
+            let llvm_time = compiled.llvm_time();
+            let measured =
+                Measured { name, bench, compile_seconds, llvm_time, costs, threads, profile };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         report += &bench.describe(costs.flops, costs.bytes);

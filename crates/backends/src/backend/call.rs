@@ -11,7 +11,7 @@ use super::{
     signature::{Argument, Extent, Role, Signature},
 };
 use crate::runtime::{ElementType, Shape, Tensor, TensorError};
-use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc, time::Duration};
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
 
 /// Why a call was refused, or stopped.
@@ -165,6 +165,7 @@ pub trait Code: Send + Sync {
 pub struct Compiled {
     signatures: Vec<Signature>,
     code: Arc<dyn Code>,
+    llvm_time: Duration,
 }
 
 impl Compiled {
@@ -173,7 +174,18 @@ impl Compiled {
     /// # Safety
     /// The functions must have the signatures: calls rely on them.
     pub unsafe fn new(signatures: Vec<Signature>, code: Arc<dyn Code>) -> Self {
-        Self { signatures, code }
+        Self { signatures, code, llvm_time: Duration::ZERO }
+    }
+
+    /// The same code, which LLVM took so long to generate and load.
+    pub(crate) fn with_llvm_time(self, llvm_time: Duration) -> Self {
+        Self { llvm_time, ..self }
+    }
+
+    /// How long LLVM took for the code, from its translation to LLVM IR until it was loaded; zero if that was not
+    /// measured.
+    pub fn llvm_time(&self) -> Duration {
+        self.llvm_time
     }
 
     /// The counts of all calls so far; see [`Code::counts`].

@@ -19,7 +19,10 @@ use crate::{
     llvm, upstream,
 };
 use melior::ir::Module;
-use std::sync::{Arc, Once};
+use std::{
+    sync::{Arc, Once},
+    time::{Duration, Instant},
+};
 use tc_dialects::mlir;
 use tc_passes::{
     run_pipeline,
@@ -189,6 +192,7 @@ impl<'c> Lowered<'c> {
     /// LLVM rejects the machine or the generated code.
     pub fn optimize(self) -> Result<Program, Error> {
         let Self { signatures, module: lowered, kernels, codegen } = self;
+        let start = Instant::now();
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
         let mut module =
             llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &codegen.machine)?;
@@ -205,7 +209,8 @@ impl<'c> Lowered<'c> {
         let parts = llvm::Parts::of(module)?;
         parts.each(codegen.compile_threads, llvm::Module::optimize)?;
         let Codegen { threads, compile_threads, perf_map, .. } = codegen;
-        Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map })
+        let time = start.elapsed();
+        Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map, time })
     }
 }
 
@@ -218,6 +223,8 @@ pub struct Program {
     threads: usize,
     compile_threads: usize,
     perf_map: bool,
+    /// How long LLVM took until here.
+    time: Duration,
 }
 
 impl Artifact for Program {
@@ -240,6 +247,7 @@ impl Artifact for Program {
     }
 
     fn load(&self) -> Result<Compiled, Error> {
+        let start = Instant::now();
         let emit = |part: &mut llvm::Module| part.emit(llvm::Artifact::Object);
         let objects = self.parts.each(self.compile_threads, emit)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
@@ -249,7 +257,8 @@ impl Artifact for Program {
             code.write_perf_map(&objects)?;
         }
         // SAFETY: the entries of the functions were generated for these signatures.
-        Ok(unsafe { Compiled::new(self.signatures.clone(), code) })
+        let compiled = unsafe { Compiled::new(self.signatures.clone(), code) };
+        Ok(compiled.with_llvm_time(self.time + start.elapsed()))
     }
 }
 
