@@ -117,7 +117,7 @@ impl Report {
             text += &format!(", {:.1} GFLOP/s", flops * 1e-9);
         }
         text += &row(
-            ["ms/call", "share", "runs", "ms/run", "bytes", "flops", "GB/s", "GFLOP/s"]
+            ["us/call", "share", "runs", "us/run", "bytes", "flops", "GB/s", "GFLOP/s"]
                 .map(str::to_string),
             ["limit", "kernel"],
         );
@@ -125,7 +125,7 @@ impl Report {
         let time = |time: Duration| {
             let seconds = time.as_secs_f64();
             let share = if 0.0 < total { percent(seconds / total) } else { String::new() };
-            [format!("{:.4}", self.per_call(seconds) * 1e3), share]
+            [format!("{:.2}", self.per_call(seconds) * 1e6), share]
         };
         for times in self.kernels() {
             let kernel = &times.kernel;
@@ -141,7 +141,7 @@ impl Report {
                 per_call,
                 share,
                 format!("{:.1}", self.per_call(times.runs as f64)),
-                format!("{:.4}", seconds * 1e3),
+                format!("{:.2}", seconds * 1e6),
                 amount(kernel.bytes),
                 amount(kernel.flops),
                 rate(kernel.bytes),
@@ -242,10 +242,10 @@ mod tests {
         let table = report().table();
         let expected = [
             "limits: 2.0 GB/s",
-            "  ms/call share    runs    ms/run   bytes   flops    GB/s  GFLOP/s limit  kernel",
-            "   3.0000   60%     2.0    0.7500 750.00K       -    1.00        -   50%  long, line 7",
-            "   1.0000   20%     2.0    0.2500   1.00K       -    0.00        -    0%  short",
-            "   1.0000   20%                                                            outside of kernels",
+            "  us/call share    runs    us/run   bytes   flops    GB/s  GFLOP/s limit  kernel",
+            "  3000.00   60%     2.0    750.00 750.00K       -    1.00        -   50%  long, line 7",
+            "  1000.00   20%     2.0    250.00   1.00K       -    0.00        -    0%  short",
+            "  1000.00   20%                                                            outside of kernels",
         ];
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);
     }

@@ -118,6 +118,30 @@ pub fn source_lines(location: Location) -> Vec<(String, usize)> {
     found
 }
 
+/// Adds numbers to the location of an operation, which [`location_tags`] finds in all locations made of it.
+pub fn tag_location(op: Op, numbers: &[i64]) {
+    let context = context_of(op);
+    let location = Location::fused(context, &[op.location()], i64_array(context, numbers));
+    // SAFETY: the operation and the location are of one context.
+    unsafe { mlir_sys::mlirOperationSetLocation(op.to_raw(), location.to_raw()) }
+}
+
+/// The numbers that [`tag_location`] added to a location or to one that it is made of.
+pub fn location_tags(location: Location) -> Vec<Vec<i64>> {
+    let (mut found, mut pending) = (Vec::new(), vec![location]);
+    while let Some(location) = pending.pop() {
+        if location.is_fused() {
+            let metadata = location.fused_metadata();
+            if !metadata.to_raw().ptr.is_null() {
+                found.extend(integers_of(metadata));
+            }
+            pending
+                .extend((0..location.fused_num_locations()).map(|it| location.fused_location(it)));
+        }
+    }
+    found
+}
+
 /// The context of an operation.
 pub fn context_of<'c>(op: Op<'c>) -> &'c Context {
     // SAFETY: the context outlives its operations.

@@ -64,6 +64,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::lift_scratch::PASS,
     &transform::limit_vectorization::PASS,
     &transform::mark_scratch::PASS,
+    &transform::note_work::PASS,
     &transform::outline_functions::PASS,
     &transform::pad::PASS,
     &transform::raise_while_to_for::PASS,

@@ -147,6 +147,9 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     );
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)", &*pack];
+    if outline && codegen.profile {
+        passes.push("note-work");
+    }
     passes.extend([&*tile, "cse", "func.func(hoist-scratch)"]);
     passes.extend(BUFFERIZE);
     passes.push("func.func(mark-scratch,buffer-loop-hoisting)");

@@ -19,6 +19,7 @@ pub mod infer_shapes;
 pub mod lift_scratch;
 pub mod limit_vectorization;
 pub mod mark_scratch;
+pub mod note_work;
 pub mod outline_functions;
 pub mod pad;
 pub mod pin_carried_buffers;

@@ -29,7 +29,8 @@
 //!
 //! An operation is an operation of `imap`, or an outermost `scf.for` or `scf.parallel`. An `scf.for` with more than
 //! `max-loops` nested loops, such as the loop of a whole program, is not outlined, but the operations in its body are. A
-//! loop that yields a buffer is not outlined.
+//! loop that yields a buffer is not outlined. Nor is a loop of the program whose operations are to be measured: their work
+//! is noted (`note-work`), and that of the loop is not.
 //!
 //! The outlined function takes each used value as an argument, except small constants and views with computed offsets:
 //! it contains copies of these. Buffers are passed as pointers if all their sizes, strides and offsets are constant. The
@@ -155,7 +156,8 @@ fn find<'c>(op: Op<'c>, max_loops: i64, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
             let is_nest = || {
-                mlir::is(inner, "scf.parallel") || is_loop(inner) && num_loops(inner) <= max_loops
+                mlir::is(inner, "scf.parallel")
+                    || is_loop(inner) && num_loops(inner) <= max_loops && !is_around_noted(inner)
             };
             if is_operation(inner) || is_nest() {
                 if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type())) {
@@ -175,6 +177,17 @@ fn is_loop(op: Op) -> bool {
 /// Whether an operation belongs to `imap` and becomes loops.
 pub fn is_operation(op: Op) -> bool {
     AnyIndexed::cast(op).is_some() || Sort::cast(op).is_some()
+}
+
+/// Whether the work of operations in a loop is noted, and that of the loop is not.
+fn is_around_noted(op: Op) -> bool {
+    let mut is_inside = false;
+    mlir::walk(op, &mut |inner| is_inside |= is_operation(inner) && is_noted(inner));
+    is_inside && !is_noted(op)
+}
+
+fn is_noted(op: Op) -> bool {
+    !mlir::location_tags(op.location()).is_empty()
 }
 
 /// About how many loops an operation contains once it is lowered.

@@ -5,15 +5,18 @@
 //! attribute `tc.kernels`: for each outlined function its name, the lines of the program that it comes from, and its
 //! floating-point operations and bytes, if they are constant.
 
-use super::outline_functions::OUTLINED;
-use crate::analysis::cost::{Extents, Formula, Work, work};
-use melior::ir::{Attribute, Region, ValueLike, operation::OperationLike, r#type::FunctionType};
-use std::collections::{BTreeSet, HashMap};
+use super::{
+    note_work::{self, Amounts},
+    outline_functions::{OUTLINED, is_operation},
+};
+use crate::analysis::cost::work;
+use melior::ir::{Attribute, Region, operation::OperationLike, r#type::FunctionType};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tc_dialects::{
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
 };
-use tc_ir::{Context, Expr};
+use tc_ir::Context;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -72,6 +75,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         .map(|op| mlir::string_attr(*op, "sym_name").unwrap_or_default().to_string())
         .collect();
     let mut lines: Vec<_> = outlined.iter().map(|op| lines(*op)).collect();
+    let amounts = amounts(&outlined);
 
     let builder = Builder::before(*first);
     let ty = FunctionType::new(context, &[builder.int_type(64)], &[]);
@@ -106,13 +110,13 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     }
 
     let mut kernels = Vec::new();
-    for ((function, name), lines) in outlined.into_iter().zip(&names).zip(lines) {
+    for ((amounts, name), lines) in amounts.into_iter().zip(&names).zip(lines) {
         let lines: Vec<_> = lines.into_iter().collect();
         let mut entries = vec![
             ("name", mlir::string(context, name)),
             ("lines", mlir::i64_array(context, &lines)),
         ];
-        for (name, amount) in constant_work(function) {
+        for (name, amount) in ["flops", "bytes"].into_iter().zip(amounts) {
             entries.extend(amount.map(|amount| (name, mlir::i64_array(context, &[amount]))));
         }
         kernels.push(mlir::dictionary(context, &entries));
@@ -121,10 +125,15 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of the program that an operation and those in it come from.
-fn lines(op: Op) -> BTreeSet<i64> {
+/// The lines of the program that the operations of `imap` in a function come from. Constants and views may come from
+/// anywhere.
+fn lines(function: Op) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
-    mlir::walk(op, &mut |op| found.extend(source_lines(op)));
+    mlir::walk(function, &mut |op| {
+        if is_operation(op) {
+            found.extend(source_lines(op));
+        }
+    });
     found
 }
 
@@ -132,19 +141,28 @@ fn source_lines(op: Op) -> impl Iterator<Item = i64> {
     mlir::source_lines(op.location()).into_iter().map(|(_, line)| line as i64)
 }
 
-/// The floating-point operations and bytes of a function, if they are constant.
-fn constant_work(function: Op) -> [(&'static str, Option<i64>); 2] {
-    let ir = Context::new();
-    let mut extents = Extents::new(&ir, function);
-    for value in mlir::body(function, 0).map(mlir::arguments).unwrap_or_default() {
-        let shape = match mlir::is_memref(value.r#type()) {
-            true => mlir::shape(value.r#type()),
-            false => Vec::new(),
-        };
-        let dims = shape.into_iter().map(|extent| extent.map(|extent| ir.constant(extent)));
-        extents.add_argument(dims.collect(), None);
-    }
-    let Work { flops, bytes } = work(function, &extents);
-    let constant = |amount: Option<Expr>| Formula::new(&ir, amount?, &[])?.constant();
-    [("flops", constant(flops)), ("bytes", constant(bytes))]
+/// The work of outlined functions: that of the operations that they compute, as `note-work` noted it, or the work of
+/// their loops if nothing is noted. The work of an operation in several functions cannot be divided among them.
+fn amounts(outlined: &[Op]) -> Vec<Amounts> {
+    let noted = |function: &Op| {
+        let mut found = BTreeMap::new();
+        mlir::walk(*function, &mut |op| {
+            if is_operation(op) {
+                found.extend(note_work::noted(op));
+            }
+        });
+        found
+    };
+    let noted: Vec<BTreeMap<i64, Amounts>> = outlined.iter().map(noted).collect();
+    let mut functions: HashMap<i64, usize> = HashMap::new();
+    noted.iter().flat_map(BTreeMap::keys).for_each(|it| *functions.entry(*it).or_default() += 1);
+    let amounts = |(function, noted): (&Op, &BTreeMap<i64, Amounts>)| {
+        if noted.is_empty() || noted.keys().any(|number| 1 < functions[number]) {
+            let ir = Context::new();
+            let extents = note_work::extents(&ir, *function);
+            return note_work::constant(&ir, work(*function, &extents));
+        }
+        [0, 1].map(|kind| noted.values().map(|amounts| amounts[kind]).sum())
+    };
+    outlined.iter().zip(&noted).map(amounts).collect()
 }
