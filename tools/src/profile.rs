@@ -245,7 +245,7 @@ mod tests {
             "  us/call share    runs    us/run   bytes   flops    GB/s  GFLOP/s limit  kernel",
             "  3000.00   60%     2.0    750.00 750.00K       -    1.00        -   50%  long, line 7",
             "  1000.00   20%     2.0    250.00   1.00K       -    0.00        -    0%  short",
-            "  1000.00   20%                                                            outside of kernels",
+            "  1000.00   20%                                                           outside of kernels",
         ];
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);
     }
