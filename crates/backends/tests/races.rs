@@ -34,7 +34,7 @@ fn verdict(ptx: &str, name: &str) -> String {
     fs::write(file("ptx"), ptx).expect("a folder for temporary files");
     fs::write(file("json"), launch).expect("a folder for temporary files");
     let output = Command::new("python3")
-        .args(["-m", "sentryward", "--timeout", "120"])
+        .args(["-m", "sentryward", "--timeout", "900"])
         .arg(file("ptx"))
         .arg("--input")
         .arg(file("json"))
