@@ -383,19 +383,58 @@ fn rows_are_read_and_written_in_four_sectors_per_128_bytes() {
             for element in ["f32", "f16", "bf16"] {
                 let name = format!("{name} of {rows}x{columns}x{element}");
                 for kernel in counts(&of_rows(element, rows, columns, text)) {
-                    let event = |name: &str| {
-                        let event = kernel.events.iter().find(|(it, _)| *it == name);
-                        event.expect("a known event").1
-                    };
                     for access in ["load", "store"] {
-                        let sectors = event(&format!("global_{access}_sectors"));
-                        let bytes = event(&format!("global_{access}_bytes"));
-                        // A value of a row is a request of its own.
-                        assert!(sectors <= bytes / 32 + rows as u64, "{name}: {kernel:?}");
+                        let sectors = events(&kernel, &format!("global_{access}_sectors"));
+                        let bytes = events(&kernel, &format!("global_{access}_bytes"));
+                        // A value of a row, and a constant for it, are requests of their own.
+                        assert!(sectors <= bytes / 32 + 2 * rows as u64, "{name}: {kernel:?}");
                     }
                 }
             }
         }
+    }
+}
+
+/// The number of events of a kind.
+fn events(kernel: &KernelCounts, name: &str) -> u64 {
+    let event = kernel.events.iter().find(|(it, _)| *it == name);
+    event.expect("a known event").1
+}
+
+#[test]
+fn rows_are_read_once_from_the_memory_of_the_device() {
+    for (name, text) in
+        ROW_PROGRAMS.iter().filter(|(name, _)| ["softmax", "layernorm"].contains(name))
+    {
+        for (rows, columns) in [(8, 1024), (7, 999), (64, 128), (50, 33)] {
+            let text = of_rows("f32", rows, columns, text);
+            let [kernel] = &counts(&text)[..] else { panic!("several kernels for {name}\n{text}") };
+            let bytes = (4 * rows * columns) as u64;
+            // The scale and the shift of layernorm are rows that each tile reads, and its folds read a constant.
+            let read = if *name == "softmax" { bytes } else { 3 * bytes + 8 * rows as u64 };
+            assert!(events(kernel, "global_load_bytes") <= read, "{name}: {kernel:?}");
+            assert_eq!(events(kernel, "global_store_bytes"), bytes, "{name}: {kernel:?}");
+        }
+    }
+}
+
+#[test]
+fn products_read_each_operand_once_per_tile() {
+    for [m, n, k] in [[128_usize, 128, 64], [100, 70, 33]] {
+        let text = format!(
+            "HloModule product
+             ENTRY main {{
+               x = f32[{m},{k}]{{1,0}} parameter(0)
+               y = f32[{k},{n}]{{1,0}} parameter(1)
+               ROOT z = f32[{m},{n}]{{1,0}} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+             }}"
+        );
+        let [kernel] = &counts(&text)[..] else { panic!("several kernels\n{text}") };
+        // Tiles of 32 rows and columns: the matrices are too small for larger ones to keep the GPU busy.
+        let least = 4 * (m * k * n.div_ceil(32) + k * n * m.div_ceil(32)) as u64;
+        let loaded = events(kernel, "global_load_bytes");
+        assert!(loaded * 10 <= least * 12, "{least} bytes: {kernel:?}");
+        assert!(loaded * 4 < 4 * (2 * m * n * k) as u64, "{kernel:?}");
     }
 }
 

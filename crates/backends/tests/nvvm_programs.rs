@@ -103,7 +103,8 @@ fn chains_of_static_sizes_agree() {
         let text = chain(&rows.to_string(), &columns.to_string());
         let shape = [rows, columns];
         let run = check(&text, "f", &[&inputs(&[&shape, &shape], 1)]);
-        assert_eq!(run.kernels, 3);
+        // All are computed in tiles of rows, if there are several.
+        assert_eq!(run.kernels, if rows == 1 { 3 } else { 1 });
     }
 }
 

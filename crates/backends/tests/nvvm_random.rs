@@ -1,4 +1,4 @@
-//! Random folds, scans, scatters and sorts as kernels: what the emulator computes is what the interpreter computes.
+//! Random folds, products, scans, scatters and sorts as kernels: what the emulator computes is what the interpreter computes.
 //!
 //! `TC_RANDOM_PROGRAMS` sets the number of kernels, `TC_RANDOM_SEED` the first seed.
 
@@ -513,6 +513,88 @@ fn folded(random: &mut Random, is_scan: bool) -> Case {
     }
 }
 
+/// A product of two inputs, each of which has dimensions of its own.
+fn multiplied(random: &mut Random) -> Case {
+    let element = *random.pick(&["f32", "f32", "f64", "f16", "bf16", "i32", "i8"]);
+    let is_float = element.contains('f');
+    let wide = if ["f16", "bf16"].contains(&element) { "f32" } else { element };
+    let mut dims = Maker::vars(random, "i", 2, &[9, 16, 33, 70, 100]);
+    let is_split = random.chance(25);
+    if is_split {
+        dims.extend([Var { name: "i2".to_string(), extent: 3 }]);
+    }
+    let has_batch = random.chance(25);
+    if has_batch {
+        dims.extend([Var { name: "n".to_string(), extent: *random.pick(&[1, 2, 5]) }]);
+    }
+    let ranges = match random.chance(60) {
+        true => Maker::vars(random, "k", 1, &[16, 17, 40, 70]),
+        false => Maker::vars(random, "k", 2, &[3, 7, 16]),
+    };
+    let mut maker = Maker {
+        random,
+        dims: dims.clone(),
+        ranges: ranges.clone(),
+        runtimes: Vec::new(),
+        constraints: Vec::new(),
+    };
+    let batch = &dims[dims.len() - usize::from(has_batch)..];
+    let rows =
+        if is_split { vec![dims[0].clone(), dims[2].clone()] } else { vec![dims[0].clone()] };
+    let left = [&rows[..], batch, &ranges].concat();
+    let right = [batch, &ranges[..], &dims[1..2]].concat();
+    let mut inputs =
+        vec![maker.access("in0", &left, element), maker.access("in1", &right, element)];
+    let finishes = maker.random.chance(40);
+    if finishes {
+        inputs.push(maker.access("in2", &dims, wide));
+    }
+    let (mul, add) = (op(wide, "mul"), op(wide, "add"));
+    let extend = match wide == element {
+        true => "%x = arith.bitcast %a : T to T\n%y = arith.bitcast %b : T to T\n",
+        false => "%x = arith.extf %a : T to f32\n%y = arith.extf %b : T to f32\n",
+    };
+    let extend = extend.replace('T', element);
+    let start = match (maker.random.below(3), is_float) {
+        (0, true) => " from 2.0",
+        (0, false) => " from 2",
+        (1, _) if !finishes => " from outs 0",
+        _ => "",
+    };
+    let third = if finishes { format!(", %c: {wide}") } else { String::new() };
+    let mut text = format!(
+        "fold [add {wide}{start}] {{
+         ^bb0(%a: {element}, %b: {element}{third}):
+           {extend}%p = {mul} %x, %y : {wide}
+           imap.yield %p : {wide}
+         }}"
+    );
+    if finishes {
+        write!(
+            text,
+            " epilogue {{
+             ^bb0(%s: {wide}, %a: {element}, %b: {element}, %c: {wide}):
+               %r = {add} %s, %c : {wide}
+               imap.yield %r : {wide}
+             }}"
+        )
+        .unwrap();
+    }
+    let outputs = destinations(&dims, &[wide]);
+    let header = maker.header("imap.generic", "");
+    let runtimes: Vec<_> = maker.runtimes.iter().map(|it| (it.1.clone(), it.2.clone())).collect();
+    let operands = runtimes.iter().chain(&inputs).map(|it| it.0.clone()).collect();
+    Case {
+        inputs: operands,
+        outputs: outputs.iter().map(|it| it.0.clone()).collect(),
+        text: Box::new(move |kind| {
+            let runtimes = accesses("runtime", kind, &runtimes);
+            let (ins, outs) = (accesses("ins", kind, &inputs), accesses("outs", kind, &outputs));
+            format!("{header}{runtimes}{ins}{outs} {text}")
+        }),
+    }
+}
+
 /// A scatter along a table, of rows or of single elements.
 fn scattered(random: &mut Random) -> Case {
     let element = *random.pick(&["f32", "f64", "f16", "bf16", "i8", "i32", "i64"]);
@@ -650,6 +732,11 @@ fn check_all(make: fn(&mut Random) -> Case, check: fn(&Case, &mut Random) -> Res
 #[test]
 fn random_folds_agree_with_the_interpreter() {
     check_all(|random| folded(random, false), Case::check);
+}
+
+#[test]
+fn random_products_agree_with_the_interpreter() {
+    check_all(multiplied, Case::check);
 }
 
 #[test]

@@ -119,6 +119,22 @@ fn products_with_guards_assemble() {
 }
 
 #[test]
+fn products_in_shared_memory_assemble() {
+    check(
+        "gpu.func @k(%a: memref<900x70xf32>, %b: memref<70x800xf32>, %y: memref<900x800xf32>) kernel {
+           imap.generic (m, n)[k] domain: m in [0, 899], n in [0, 799], k in [0, 69]
+               ins(%a[m, k], %b[k, n] : memref<900x70xf32>, memref<70x800xf32>)
+               outs(%y[m, n] : memref<900x800xf32>) fold [add f32] {
+           ^bb0(%x: f32, %w: f32):
+             %v = arith.mulf %x, %w : f32
+             imap.yield %v : f32
+           }
+           gpu.return
+         }",
+    );
+}
+
+#[test]
 fn rejected_code_is_an_error_with_the_reason() {
     use_installed_package();
     let machine = machines().remove(0);

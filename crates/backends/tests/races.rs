@@ -119,6 +119,38 @@ fn kernels_have_no_races() {
                 ^bb0(%a: f32):
                   imap.yield %a : f32
                 }";
+    let square = "imap.generic (i, j)[k] domain: i in [0, 19], j in [0, 19], k in [0, 29]
+                      ins(%x[i, k], %x[j, k] : memref<20x30xf32>, memref<20x30xf32>)
+                      outs(%y[i, j] : memref<20x20xf32>) fold [add f32] {
+                  ^bb0(%a: f32, %b: f32):
+                    %v = arith.mulf %a, %b : f32
+                    imap.yield %v : f32
+                  }";
+    check("product", &kernel(20, 30, "memref<20x20xf32>", square), 600, 400);
+    let row = "memref<1x300xf32, strided<[300, 1], offset: ?>>";
+    let tiles = format!(
+        "%c0 = arith.constant 0 : index
+         %c1 = arith.constant 1 : index
+         %c5 = arith.constant 5 : index
+         scf.parallel (%t) = (%c0) to (%c5) step (%c1) {{
+           %r = memref.subview %x[%t, 0] [1, 300] [1, 1] : memref<5x300xf32> to {row}
+           %w = memref.subview %y[%t, 0] [1, 300] [1, 1] : memref<5x300xf32> to {row}
+           %s = memref.alloc() : memref<1xf32>
+           imap.generic (i)[j] domain: i in [0, 0], j in [0, 299] ins(%r[i, j] : {row})
+               outs(%s[i] : memref<1xf32>) fold [add f32] {{
+           ^bb0(%a: f32):
+             imap.yield %a : f32
+           }}
+           imap.generic (i, j) domain: i in [0, 0], j in [0, 299] ins(%r[i, j], %s[i] : {row}, memref<1xf32>)
+               outs(%w[i, j] : {row}) {{
+           ^bb0(%a: f32, %b: f32):
+             %v = arith.divf %a, %b : f32
+             imap.yield %v : f32
+           }}
+           scf.reduce
+         }}"
+    );
+    check("tiles", &kernel(5, 300, "memref<5x300xf32>", &tiles), 1500, 1500);
     check("scan", &kernel(2, 2000, "memref<2x2000xf32>", scan), 4000, 4000);
 }
 

@@ -16,7 +16,7 @@
 // CHECK-NEXT:        scf.yield %[[NEXT]]
 // Warps exchange their sums in shared memory. The barriers stand outside of branches.
 // CHECK-LABEL: gpu.func @block
-// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<4xi32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<4xi32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:         scf.for
 // CHECK:           scf.for
 // CHECK:             gpu.barrier
@@ -110,7 +110,7 @@ gpu.module @kernels {
 // CHECK-NOT:     gpu.barrier
 // The items of a row, and where they stood, are sorted in shared memory. The first ones are kept.
 // CHECK-LABEL: gpu.func @shared
-// CHECK-SAME:    workgroup(%[[KEYS:.*]] : memref<100xf32, #gpu.address_space<workgroup>>, %[[PLACES:.*]] : memref<100xi32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%[[KEYS:.*]] : memref<100xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}, %[[PLACES:.*]] : memref<100xi32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:         gpu.barrier
 // CHECK:         memref.store %{{.*}}, %[[KEYS]]
 // CHECK:         gpu.barrier

@@ -165,7 +165,7 @@ gpu.module @kernels {
 
 // A block folds a long row. Its warps exchange values through shared memory, the first one combines them.
 // CHECK-LABEL: gpu.func @block
-// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<4xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<4xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:         scf.for %[[I:.*]] = %block_id_x to %c2 step %grid_dim_x
 // CHECK:           gpu.barrier
 // CHECK:           memref.store %{{.*}}, %[[SHARED]][%{{.*}}]
@@ -189,6 +189,132 @@ gpu.module @kernels {
     ^bb0(%sum: f32, %a: f32):
       %r = math.sqrt %sum : f32
       imap.yield %r : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A block of 8 x 16 threads computes tiles of 64 rows and 64 columns, 8 x 4 of them per thread. Each step copies 16
+// columns of one factor and 16 rows of the other one to shared memory. Zeros are outside of the matrices.
+// CHECK-LABEL: gpu.func @product
+// CHECK-SAME:    %[[X:[^:]*]]: memref<200x40xf32>, %[[Y:[^:]*]]: memref<40x100xf32>, %[[Z:[^:]*]]: memref<200x100xf32>)
+// CHECK-SAME:    workgroup(%[[LEFT:.*]] : memref<1040xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME:              %[[RIGHT:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>
+// CHECK-DAG:     %[[TILES:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[DEPTH:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[K:.*]] = arith.constant 40 : index
+// CHECK:         scf.for %{{.*}} = %block_id_x to %[[TILES]] step %grid_dim_x {
+// CHECK:           %[[SUMS:.*]]:32 = scf.for %[[K0:.*]] = %{{.*}} to %[[K]] step %[[DEPTH]] iter_args
+// CHECK:             gpu.barrier
+// CHECK:             scf.for
+// CHECK:               scf.if
+// CHECK:                 memref.load %[[X]]
+// CHECK:               memref.store %{{.*}}, %[[LEFT]]
+// CHECK:             scf.for
+// CHECK:                 memref.load %[[Y]]
+// CHECK:               memref.store %{{.*}}, %[[RIGHT]]
+// CHECK:             gpu.barrier
+// CHECK:             arith.minsi
+// CHECK:             %[[PART:.*]]:32 = scf.for
+// CHECK-COUNT-8:       memref.load %[[LEFT]]
+// CHECK-COUNT-4:       memref.load %[[RIGHT]]
+// CHECK-COUNT-32:      arith.mulf
+// CHECK:             arith.addf %{{.*}}, %[[PART]]#0
+// CHECK:           scf.if
+// CHECK:             memref.store %{{.*}}, %[[Z]]
+gpu.module @kernels {
+  gpu.func @product(%x: memref<200x40xf32>, %y: memref<40x100xf32>, %z: memref<200x100xf32>) kernel {
+    imap.generic (i, j)[k] domain: i in [0, 199], j in [0, 99], k in [0, 39]
+        ins(%x[i, k], %y[k, j] : memref<200x40xf32>, memref<40x100xf32>) outs(%z[i, j] : memref<200x100xf32>)
+        fold [add f32] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A few rows, or few terms, are no tile.
+// CHECK-LABEL: gpu.func @few_rows
+// CHECK-NOT:     gpu.barrier
+// CHECK-LABEL: gpu.func @few_terms
+// CHECK-NOT:     gpu.barrier
+gpu.module @kernels {
+  gpu.func @few_rows(%x: memref<4x40xf32>, %y: memref<40x12xf32>, %z: memref<4x12xf32>) kernel {
+    imap.generic (i, j)[k] domain: i in [0, 3], j in [0, 11], k in [0, 39]
+        ins(%x[i, k], %y[k, j] : memref<4x40xf32>, memref<40x12xf32>) outs(%z[i, j] : memref<4x12xf32>)
+        fold [add f32] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @few_terms(%x: memref<200x3xf32>, %y: memref<3x100xf32>, %z: memref<200x100xf32>) kernel {
+    imap.generic (i, j)[k] domain: i in [0, 199], j in [0, 99], k in [0, 2]
+        ins(%x[i, k], %y[k, j] : memref<200x3xf32>, memref<3x100xf32>) outs(%z[i, j] : memref<200x100xf32>)
+        fold [add f32] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Blocks share the tiles of independent loops. The memory of a tile is shared by the threads of its block, which wait for
+// each other after each operation.
+// CHECK-LABEL: gpu.func @tiles
+// CHECK-SAME:    %[[X:[^:]*]]: memref<10x300xf32>, %[[Y:[^:]*]]: memref<10x300xf32>)
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<1xf32, #gpu.address_space<workgroup>> {llvm.align = 16
+// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 10 : index
+// CHECK-DAG:     %[[SIZE:.*]] = arith.constant 128 : index
+// CHECK:         scf.for %[[TILE:.*]] = %block_id_x to %[[ROWS]] step %grid_dim_x {
+// CHECK:           %[[ROW:.*]] = memref.subview %[[X]][%[[TILE]], 0] [1, 300]
+// CHECK:           %[[SUM:.*]] = memref.memory_space_cast %[[SHARED]]
+// CHECK:             memref.load %[[ROW]]
+// CHECK:             gpu.shuffle
+// CHECK:             memref.store %{{.*}}, %[[SUM]]
+// CHECK:           gpu.barrier
+// CHECK:           scf.for %{{.*}} = %thread_id_x to %{{.*}} step %[[SIZE]] {
+// CHECK:             memref.load %[[SUM]]
+// CHECK:             memref.store
+// CHECK:           }
+// CHECK:           gpu.barrier
+gpu.module @kernels {
+  gpu.func @tiles(%x: memref<10x300xf32>, %y: memref<10x300xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c10 = arith.constant 10 : index
+    scf.parallel (%i) = (%c0) to (%c10) step (%c1) {
+      %row = memref.subview %x[%i, 0] [1, 300] [1, 1] : memref<10x300xf32> to memref<1x300xf32, strided<[300, 1], offset: ?>>
+      %out = memref.subview %y[%i, 0] [1, 300] [1, 1] : memref<10x300xf32> to memref<1x300xf32, strided<[300, 1], offset: ?>>
+      %sum = memref.alloc() : memref<1xf32>
+      imap.generic (i)[j] domain: i in [0, 0], j in [0, 299]
+          ins(%row[i, j] : memref<1x300xf32, strided<[300, 1], offset: ?>>) outs(%sum[i] : memref<1xf32>) fold [add f32] {
+      ^bb0(%a: f32):
+        imap.yield %a : f32
+      }
+      imap.generic (i, j) domain: i in [0, 0], j in [0, 299]
+          ins(%row[i, j], %sum[i] : memref<1x300xf32, strided<[300, 1], offset: ?>>, memref<1xf32>)
+          outs(%out[i, j] : memref<1x300xf32, strided<[300, 1], offset: ?>>) {
+      ^bb0(%a: f32, %s: f32):
+        %q = arith.divf %a, %s : f32
+        imap.yield %q : f32
+      }
+      scf.reduce
     }
     gpu.return
   }

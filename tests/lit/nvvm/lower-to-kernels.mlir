@@ -17,7 +17,8 @@
 // CHECK-SAME:    %{{[^:]*}}: memref<?xf32>, %[[OUT:[^:]*]]: memref<8xf32>, %[[SPACE:[^:]*]]: memref<?xi8>) -> i32
 // CHECK:         %[[SCALAR:.*]] = memref.load %[[S]][]
 // CHECK:         %[[A:.*]] = memref.view %[[SPACE]][%c512][%[[SIZE:.*]]] : memref<?xi8> to memref<?xf32>
-// CHECK:         imap.launch @kernels::@f_0 threads(%[[SIZE]]) args(%[[SIZE]], %[[X]], %{{.*}}, %[[A]], %{{.*}}, %[[SCALAR]] : index, memref<?xf32>, index, memref<?xf32>, index, f32)
+// CHECK:         %[[THREADS:.*]] = arith.minsi %[[SIZE]], %{{.*}}
+// CHECK:         imap.launch @kernels::@f_0 threads(%[[THREADS]]) args(%[[SIZE]], %[[X]], %{{.*}}, %[[A]], %{{.*}}, %[[SCALAR]] : index, memref<?xf32>, index, memref<?xf32>, index, f32)
 // CHECK:         imap.launch @kernels::@f_1 
 // CHECK:         %[[C:.*]] = memref.view %[[SPACE]][%[[FIRST:.*]]][] : memref<?xi8> to memref<8xf32>
 // CHECK:         imap.launch @kernels::@f_2 threads(%c8) args(%[[Y]], %[[C]] : memref<8xf32>, memref<8xf32>)

@@ -59,7 +59,7 @@ impl Target for Nvvm {
 
     fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
         // Every index fits 64 bits.
-        [pipeline::to_kernels(codegen, upstream), pipeline::lower(64, codegen.strict_fp)].join(",")
+        [pipeline::to_kernels(codegen, upstream), pipeline::lower(64, codegen)].join(",")
     }
 }
 
@@ -93,7 +93,7 @@ impl Backend for Nvvm {
         let passes = match stage {
             Stage::Loops => {
                 let (kernels, threads) =
-                    (pipeline::to_kernels(codegen, upstream), pipeline::threads(codegen.strict_fp));
+                    (pipeline::to_kernels(codegen, upstream), pipeline::threads(codegen));
                 format!("{kernels},gpu.module({threads},canonicalize,cse)")
             }
             Stage::Llvm => self.lower(codegen, upstream),
@@ -107,7 +107,7 @@ impl Backend for Nvvm {
         let (mut copy, upstream) = cpu::prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         let mut costs = cpu::work_costs(&signatures, &copy);
-        let threads = pipeline::threads(codegen.strict_fp);
+        let threads = pipeline::threads(codegen);
         let kernels = pipeline::to_kernels(codegen, upstream);
         cpu::run(&mut copy, &format!("{kernels},gpu.module({threads})"))?;
         for (cost, memory) in costs.iter_mut().zip(plan::memory(&copy, &signatures)) {

@@ -33,6 +33,12 @@ pub(super) fn resident_blocks(machine: &Machine, threads: i64) -> i64 {
     generation.map_or(1, |it| it.multiprocessors * (THREADS / threads))
 }
 
+/// The fewest blocks of so many threads, with as many registers as a kernel may use, that fill a GPU; 1 for another
+/// machine.
+pub(super) fn busy_blocks(machine: &Machine, threads: i64) -> i64 {
+    (resident_blocks(machine, threads) / 4).max(1)
+}
+
 /// The blocks of so many threads that are a quarter of the threads that a multiprocessor holds.
 pub(super) fn least_blocks(threads: i64) -> i64 {
     THREADS / 4 / threads

@@ -79,8 +79,7 @@ pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
     let mut copy =
         Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
     let bits = if has_short_indices(kernels(&copy)?) { 32 } else { 64 };
-    run_pipeline(&mut copy, &pipeline::lower(bits, codegen.strict_fp))
-        .map_err(|_| Error::Lowering)?;
+    run_pipeline(&mut copy, &pipeline::lower(bits, codegen)).map_err(|_| Error::Lowering)?;
     bound_registers(kernels(&copy)?);
     let mut code = llvm::Module::translate(kernels(&copy)?, &codegen.machine)?;
     code.link_builtins()?;

@@ -1,6 +1,6 @@
 //! The passes from kernels, operations of `imap` on buffers in a `gpu.module`, to the `llvm` dialect.
 
-use super::machine::resident_blocks;
+use super::machine::{busy_blocks, resident_blocks};
 use crate::cpu::pipeline::{BUFFERIZE, DROP_ATTRIBUTES, destinations, to_llvm};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
 use tc_passes::target::Codegen;
@@ -29,6 +29,11 @@ pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
 
 /// Threads of a block.
 pub(super) const BLOCK: i64 = 256;
+/// Bytes of a tile: what a block computes at a time is in shared memory, of which every GPU gives a block 48 KiB, and
+/// so do the values that its warps exchange.
+const TILE_BYTES: i64 = 40 << 10;
+/// Blocks of a launch, as a multiple of those that run at a time.
+const WAVES: i64 = 4;
 /// Values of a fold that are worth a thread of a block.
 const VALUES_PER_THREAD: i64 = 4;
 
@@ -41,17 +46,28 @@ pub(super) fn to_kernels(codegen: &Codegen, upstream: bool) -> String {
 /// [`to_kernels`] for a GPU that so many folds keep busy.
 fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
     let structured = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
+    let schedule = format!(
+        "imap-schedule{{min-bytes=1 tile-bytes={tile} shared-bytes={tile} product-bytes=0 min-points={BLOCK} \
+         min-row={} min-tiles=2 blocks=true}}",
+        BLOCK * VALUES_PER_THREAD,
+        tile = TILE_BYTES
+    );
     let split = format!(
         "func.func(imap-split-folds{{parts={parts} min-size={} strict-fp={strict_fp}}})",
         BLOCK * VALUES_PER_THREAD
     );
-    let split = [&*split, "canonicalize", "cse"];
+    let split = [&*schedule, &*split, "func.func(imap-tile)", "canonicalize", "cse"];
+    let outline = match parts {
+        1 => "imap-outline-kernels".to_string(),
+        _ => format!("imap-outline-kernels{{max-blocks={}}}", parts.saturating_mul(WAVES)),
+    };
     let kernels = [
         "pin-carried-buffers",
         DROP_ATTRIBUTES,
+        "func.func(scf-forall-to-parallel)",
         "canonicalize",
         "cse",
-        "imap-outline-kernels",
+        &*outline,
         "canonicalize",
         "cse",
         "imap-assign-buffers",
@@ -76,6 +92,7 @@ pub static LOWER_TO_NVVM: PipelineInfo = PipelineInfo {
             description: "Bits of an index: 32 or 64",
             default: "32",
         },
+        PassOption { name: "blocks", description: "Blocks that keep the GPU busy", default: "1" },
         PassOption {
             name: "strict-fp",
             description: "Neither reassociate nor contract floating-point operations",
@@ -91,17 +108,27 @@ fn build(options: &pass::Options) -> Result<String, String> {
         "64" => 64,
         _ => return Err("'index-bitwidth' expects 32 or 64".to_string()),
     };
-    Ok(lower(bits, options.truth("strict-fp")?))
+    let blocks = options.number("blocks").ok_or("'blocks' expects a number")?;
+    Ok(lower_for(bits, blocks, options.truth("strict-fp")?))
 }
 
 /// The pass of a `gpu.module` that turns kernels into the code of a thread.
-pub(super) fn threads(strict_fp: bool) -> String {
-    format!("gpu.func(convert-imap-to-gpu{{block-size={BLOCK} strict-fp={strict_fp}}})")
+pub(super) fn threads(codegen: &Codegen) -> String {
+    threads_for(busy_blocks(&codegen.machine, BLOCK), codegen.strict_fp)
+}
+
+fn threads_for(blocks: i64, strict_fp: bool) -> String {
+    let options = format!("block-size={BLOCK} blocks={blocks} strict-fp={strict_fp}");
+    format!("gpu.func(convert-imap-to-gpu{{{options}}})")
 }
 
 /// The pipeline as text, for indices of so many bits.
-pub(super) fn lower(index_bits: u32, strict_fp: bool) -> String {
-    let threads = threads(strict_fp);
+pub(super) fn lower(index_bits: u32, codegen: &Codegen) -> String {
+    lower_for(index_bits, busy_blocks(&codegen.machine, BLOCK), codegen.strict_fp)
+}
+
+fn lower_for(index_bits: u32, blocks: i64, strict_fp: bool) -> String {
+    let threads = threads_for(blocks, strict_fp);
     let convert = format!("convert-kernels-to-nvvm{{index-bitwidth={index_bits}}}");
     let passes = [
         &*threads,

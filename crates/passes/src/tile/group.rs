@@ -26,7 +26,7 @@ pub struct Limits {
     pub tile_bytes: u64,
     /// The most bytes of an operand that all tiles read again.
     pub shared_bytes: u64,
-    /// The most bytes that the least tile of a group with products may touch.
+    /// The most bytes that the least tile of a group with products may touch; 0 if products are not tiled.
     pub product_bytes: u64,
     /// The least points of the root in a tile, if the tiled dimensions have as many.
     pub min_points: u64,
@@ -34,6 +34,8 @@ pub struct Limits {
     pub min_rows: u64,
     /// The least elements of a contiguous row that tiles cut.
     pub min_row: u64,
+    /// The least tiles of a dimension: more points in a tile leave fewer tiles.
+    pub min_tiles: u64,
     /// The work that is worth several threads; `None` for one thread.
     pub parallel: Option<u64>,
 }
@@ -49,6 +51,7 @@ impl Default for Limits {
             min_points: 1 << 13,
             min_rows: 16,
             min_row: 64,
+            min_tiles: 1,
             parallel: None,
         }
     }
@@ -373,7 +376,8 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
     let dims = 0..root.frozen_domain().counts().0 as u32;
     let member = Member::new(ir, root, dims.map(|dim| (dim, dim)).collect(), false);
     let product = member.product.as_ref()?;
-    if !is_movable(root.op()) || !member.view.accesses().all(is_tensor) {
+    if !is_movable(root.op()) || !member.view.accesses().all(is_tensor) || limits.product_bytes == 0
+    {
         return None;
     }
     let others = member.view.inputs.iter().enumerate().filter(|(number, access)| {
@@ -418,7 +422,7 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
             sizes.insert(*dim, 1);
             continue;
         };
-        sizes.insert(*dim, divisor(extent, most));
+        sizes.insert(*dim, divisor(extent, most, extent));
         sizes.retain(|dim, _| !batch.contains_key(dim));
         return Some(Group { root, members: Vec::new(), sizes, is_parallel: false });
     }
@@ -509,16 +513,19 @@ impl<'c> Members<'c> {
             let points = extents.fold(1, |points: u64, it| points.saturating_mul(it));
             let most = limits.tile_bytes / self.touched(ir, &sizes).max(1);
             let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
-            sizes.insert(dim, divisor(extent, wanted));
+            let largest = extent / limits.min_tiles.max(1);
+            sizes.insert(dim, divisor(extent, wanted.min(largest.max(1)), largest));
         }
         sizes
     }
 }
 
-/// A size of at least `wanted` that divides an extent, so that all tiles have the same static size, if there is one
-/// that is not much larger.
-fn divisor(extent: u64, wanted: u64) -> u64 {
-    let found = (wanted..=2 * wanted).find(|size| extent.is_multiple_of(*size));
+/// A size that divides an extent, so that all tiles have the same static size: one of at least `wanted` that is not much
+/// larger and at most `largest`, or one that is not much smaller. If there is none, `wanted`.
+fn divisor(extent: u64, wanted: u64, largest: u64) -> u64 {
+    let above = wanted..=(2 * wanted).min(largest);
+    let below = (wanted.div_ceil(2)..wanted).rev();
+    let found = above.chain(below).find(|size| extent.is_multiple_of(*size));
     found.unwrap_or(wanted).min(extent)
 }
 

@@ -14,7 +14,8 @@
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
 //! contiguous dimension is only tiled if it is the only dimension.
 //!
-//! With `parallel`, the step is `forall` if there is enough work for threads, and folds that belong to no group have a
+//! With `product-bytes=0`, no tile has a product. With `blocks`, the steps of all groups are `forall`. With `parallel`, the
+//! step is `forall` if there is enough work for threads, and folds that belong to no group have a
 //! schedule as well.
 //!
 //! `tile=i=4,j=16` chooses nothing: each operation without a schedule gets a step with the variables of these names that it
@@ -95,6 +96,11 @@ pub const PASS: PassInfo = PassInfo {
             default: "64",
         },
         PassOption {
+            name: "min-tiles",
+            description: "The least tiles of a dimension that has as many indices",
+            default: "1",
+        },
+        PassOption {
             name: "parallel",
             description: "Let threads compute tiles if there is enough work for them",
             default: "false",
@@ -103,6 +109,11 @@ pub const PASS: PassInfo = PassInfo {
             name: "parallel-threshold",
             description: "Operations below which loops stay in one thread",
             default: "262144",
+        },
+        PassOption {
+            name: "blocks",
+            description: "Let the blocks of a GPU compute the tiles of groups",
+            default: "false",
         },
         PassOption {
             name: "tile",
@@ -138,8 +149,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         min_points: number("min-points")?,
         min_rows: number("min-rows")?,
         min_row: number("min-row")?.max(1),
+        min_tiles: number("min-tiles")?,
         parallel: pass.options.flag("parallel").then_some(threshold),
     };
+    let is_for_blocks = pass.options.flag("blocks");
     let sizes = sizes(pass.options.text("tile")).map_err(fail)?;
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions: Vec<_> =
@@ -159,7 +172,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
         for block in blocks {
             match sizes.is_empty() {
-                true => choose(block, &limits, &mut numbers),
+                true => choose(block, &limits, is_for_blocks, &mut numbers),
                 false => give(block, &sizes),
             }
         }
@@ -191,7 +204,12 @@ fn sizes(text: &str) -> Result<Vec<(String, i64)>, String> {
 }
 
 /// Gives the operations of a block the schedules of groups that are worth it.
-fn choose(block: Blk, limits: &Limits, numbers: &mut impl Iterator<Item = i64>) {
+fn choose(
+    block: Blk,
+    limits: &Limits,
+    is_for_blocks: bool,
+    numbers: &mut impl Iterator<Item = i64>,
+) {
     let ir = Context::new();
     for group in groups(block, limits) {
         let Group { root, members, sizes, is_parallel } = group;
@@ -203,7 +221,7 @@ fn choose(block: Blk, limits: &Limits, numbers: &mut impl Iterator<Item = i64>) 
         let sizes = sizes.into_iter();
         let sizes = sizes.filter_map(|(dim, size)| Some((dim, i64::try_from(size).ok()?)));
         let sizes = sizes.map(|(dim, size)| (names[dim as usize].clone(), size)).collect();
-        let kind = if is_parallel { StepKind::Forall } else { StepKind::Tile };
+        let kind = if is_parallel || is_for_blocks { StepKind::Forall } else { StepKind::Tile };
         Schedule { steps: vec![Step { kind, sizes }] }.set(root.op());
         if let (false, Some(number)) = (members.is_empty(), numbers.next()) {
             let context = mlir::context_of(root.op());

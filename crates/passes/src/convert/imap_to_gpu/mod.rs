@@ -10,18 +10,25 @@
 //!   warp or a block computes each point. Its threads fold every n-th element from the identity. The values of the
 //!   threads are combined by shuffles and, between warps, in shared memory (`group.rs`). The first thread
 //!   combines the result with the start and stores it.
+//! * *Products* (`product.rs`): a block computes a tile of rows and columns, with parts of both inputs in shared
+//!   memory.
 //! * *Scans* (`scan.rs`): a thread, a warp or a block per row.
 //! * *Scatters* (`scatter.rs`): a thread per update if it is atomic, otherwise per updates of one element.
 //! * *Sorts* (`sort.rs`): a thread or a block per row.
+//!
+//! A kernel may also hold independent loops over tiles (`tiles.rs`): a block computes a tile, with the operations above
+//! spread over its threads.
 //!
 //! All threads of a group leave a loop together, so shuffles and barriers are never divergent.
 
 mod folds;
 mod group;
 mod points;
+mod product;
 mod scan;
 mod scatter;
 mod sort;
+mod tiles;
 
 use super::loop_nest::{
     CONVERTED, Choices,
@@ -30,6 +37,7 @@ use super::loop_nest::{
 };
 use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{BlockLike, Type};
+use product::Product;
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
     mlir::{self, Builder, Op, Val},
@@ -56,13 +64,14 @@ pub const PASS: PassInfo = PassInfo {
             description: "Threads of a block, a multiple of 32",
             default: "256",
         },
+        PassOption { name: "blocks", description: "Blocks that keep the GPU busy", default: "1" },
         PassOption {
             name: "strict-fp",
             description: "Neither reassociate nor contract floating-point operations",
             default: "false",
         },
     ],
-    dependent_dialects: &["arith", "gpu", "memref", "scf", "vector"],
+    dependent_dialects: &["arith", "gpu", "llvm", "memref", "scf", "vector"],
     run,
 };
 
@@ -72,6 +81,10 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         Report::op_error(run.op, "'block-size' expects a multiple of 32, at most 1024").emit();
         return Err(Failure);
     }
+    let Some(busy) = run.options.number("blocks") else {
+        Report::op_error(run.op, "'blocks' expects a number").emit();
+        return Err(Failure);
+    };
     let choices = Choices {
         parallel: false,
         parallel_threshold: 0,
@@ -79,24 +92,23 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         vector_bits: 0,
         vector_registers: 0,
     };
-    let mut ops = Vec::new();
-    mlir::walk(run.op, &mut |op| {
-        if CONVERTED.contains(&mlir::name(op)) {
-            ops.push(op);
-        }
-    });
+    let ops = converted(run.op);
     let Some((op, others)) = ops.split_first() else { return Ok(()) };
     run.enter(*op);
     let context = mlir::context_of(run.op);
     let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
     mlir::set_attribute(run.op, "known_block_size", sizes);
+    if let Some(loops) = tiles::loops_around(*op) {
+        let grid = Grid::new(&Builder::before(loops), run.op, block_size, busy);
+        return tiles::convert(loops, &grid, choices);
+    }
     if let Some(second) = others.first() {
         let why = "is a second operation of this kernel, whose blocks do not wait for each other";
         Report::op_error(*second, format!("{why}; give it a kernel of its own")).emit();
         return Err(Failure);
     }
     let builder = Builder::before(*op);
-    let grid = Grid::new(&builder, run.op, block_size);
+    let grid = Grid::new(&builder, run.op, block_size, busy);
     let generic = Generic::cast(*op).map(|it| convert(it, &builder, &grid, choices));
     let scan = || Scan::cast(*op).map(|it| scan::convert(it, &builder, &grid, choices));
     let scatter = || Scatter::cast(*op).map(|it| scatter::convert(it, &builder, &grid, choices));
@@ -110,6 +122,17 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The operations with maps in an operation.
+fn converted(op: Op) -> Vec<Op> {
+    let mut ops = Vec::new();
+    mlir::walk(op, &mut |op| {
+        if CONVERTED.contains(&mlir::name(op)) {
+            ops.push(op);
+        }
+    });
+    ops
+}
+
 /// The first item of a thread among items that threads share, and the step to its next item.
 #[derive(Clone, Copy)]
 struct Share<'c> {
@@ -121,6 +144,8 @@ struct Share<'c> {
 struct Grid<'c> {
     kernel: Op<'c>,
     block_size: i64,
+    /// Blocks that keep the GPU busy.
+    busy: i64,
     /// The number of the thread in its block.
     thread: Val<'c>,
     block: Val<'c>,
@@ -128,7 +153,7 @@ struct Grid<'c> {
 }
 
 impl<'c> Grid<'c> {
-    fn new(builder: &Builder<'c>, kernel: Op<'c>, block_size: i64) -> Self {
+    fn new(builder: &Builder<'c>, kernel: Op<'c>, block_size: i64, busy: i64) -> Self {
         let along_x = mlir::parse_attribute(builder.context, "#gpu<dim x>");
         let read = |name: &str| {
             builder.value_with(name, &[], builder.index_type(), &[("dimension", along_x)])
@@ -136,6 +161,7 @@ impl<'c> Grid<'c> {
         Self {
             kernel,
             block_size,
+            busy,
             thread: read("gpu.thread_id"),
             block: read("gpu.block_id"),
             num_blocks: read("gpu.grid_dim"),
@@ -164,12 +190,23 @@ impl<'c> Grid<'c> {
 
     /// Shared memory of a block for so many values of a type.
     fn shared(&self, builder: &Builder<'c>, element: Type<'c>, count: i64) -> Val<'c> {
-        let ty = mlir::parse_type(
-            builder.context,
-            &format!("memref<{count}x{element}, #gpu.address_space<workgroup>>"),
-        );
+        self.shared_of_shape(builder, element, &[count])
+    }
+
+    /// Shared memory of a block for values of a type in this shape.
+    fn shared_of_shape(&self, builder: &Builder<'c>, element: Type<'c>, shape: &[i64]) -> Val<'c> {
+        let shape: String = shape.iter().map(|extent| format!("{extent}x")).collect();
+        let ty = format!("memref<{shape}{element}, #gpu.address_space<workgroup>>");
+        let ty = mlir::parse_type(builder.context, &ty);
         let count = mlir::integer_attr(self.kernel, WORKGROUP).unwrap_or(0);
         mlir::set_attribute(self.kernel, WORKGROUP, mlir::i64_attr(builder.context, count + 1));
+        // A thread accesses vectors of it.
+        let aligned = format!(
+            "[{}]",
+            vec![format!("{{llvm.align = {ACCESS_BYTES}}}"); count as usize + 1].join(", ")
+        );
+        let aligned = mlir::parse_attribute(builder.context, &aligned);
+        mlir::set_attribute(self.kernel, "workgroup_attrib_attrs", aligned);
         let body = mlir::body(self.kernel, 0).expect("a kernel has a body");
         mlir::val(body.add_argument(ty, builder.location))
     }
@@ -199,6 +236,14 @@ fn convert<'c>(
     let nest = Nest::new(generic.into(), choices)?;
     let plan = order::plan(&nest).ok_or_else(circular)?;
     let scope = nest.outer_scope(builder);
+    let (dims, ranges) = match &plan {
+        Plan::Registers { dims, ranges } => (dims.clone(), ranges),
+        Plan::Rows { row, dims, ranges } => ([&dims[..], &[*row]].concat(), ranges),
+    };
+    if let Some(product) = Product::of(&nest, &dims, ranges, (grid.block_size, grid.busy)) {
+        product.build(&nest, builder, &scope, grid);
+        return Ok(());
+    }
     match plan {
         Plan::Registers { dims, ranges } => {
             match folds::group_size(&nest, &ranges, grid.block_size) {
@@ -206,8 +251,7 @@ fn convert<'c>(
                 size => folds::groups(&nest, builder, &scope, grid, &dims, (&ranges, size)),
             }
         }
-        Plan::Rows { row, mut dims, ranges } => {
-            dims.push(row);
+        Plan::Rows { ranges, .. } => {
             points::points(&nest, builder, &scope, grid, &dims, &ranges);
         }
     }

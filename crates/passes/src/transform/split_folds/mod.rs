@@ -46,6 +46,8 @@
 //!
 //! The parts of a scan have the same length.
 //!
+//! Operations that have a schedule, or are in a group, stay whole.
+//!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
 //! `min-size`, the least number of values that a part is worth; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
@@ -57,6 +59,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
         Access, AnyIndexed, Generic, Indexed, Inside, Scan, Start, View, build_yield, renumbering,
+        schedule::{GROUP, Schedule},
         substitute_in_conditions,
     },
     mlir::{self, Builder, ValueMap},
@@ -108,7 +111,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     mlir::walk(pass.op, &mut |op| {
         let is_fold = mlir::is(op, Generic::NAME) || mlir::is(op, Scan::NAME);
         let fold = AnyIndexed::cast(op).filter(|_| is_fold);
-        folds.extend(fold.filter(|it| !it.accumulators().is_empty()));
+        let is_alone = Schedule::of(op).is_none() && mlir::integer_attr(op, GROUP).is_none();
+        folds.extend(fold.filter(|it| is_alone && !it.accumulators().is_empty()));
     });
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     for fold in folds {

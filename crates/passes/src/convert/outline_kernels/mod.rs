@@ -27,6 +27,9 @@
 //! stores elements. The latter comes from FFT and linear algebra. The threads divide it as `distribute_loops.rs`
 //! describes. Memory that is allocated in the body of independent loops gets a place for each of their points.
 //!
+//! Independent loops over tiles, an `scf.parallel` with operations of `imap`, become one kernel, whose blocks share the
+//! tiles. The tile of an operand that several operations read is copied before (`tiles.rs`).
+//!
 //! Loops that give scalars, and what computes with these up to the last store, become the only iteration of a loop,
 //! and so one kernel, unless the host uses a scalar.
 //!
@@ -35,9 +38,11 @@
 //! same types, which share memory in the same way, share a kernel.
 //!
 //! The number of threads is the number of points of the operation, times the number of threads that fold a point
-//! together. For dynamic sizes it is computed from the size of the first destination.
+//! together. Each tile has a block. Threads of more than `max-blocks` blocks are not started: others do their work. For dynamic sizes it is computed from the size of the first destination.
 //!
 //! Remark: how many operations of a function were outlined, and to how many kernels.
+
+mod tiles;
 
 use super::{
     distribute_loops::{Division, distribute, stores},
@@ -73,11 +78,18 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-outline-kernels",
     summary: "Make a kernel for a device of each operation on buffers",
     anchor: "builtin.module",
-    options: &[PassOption {
-        name: "block-size",
-        description: "Threads of a block, a multiple of 32",
-        default: "256",
-    }],
+    options: &[
+        PassOption {
+            name: "block-size",
+            description: "Threads of a block, a multiple of 32",
+            default: "256",
+        },
+        PassOption {
+            name: "max-blocks",
+            description: "The most blocks of a launch: a few times as many as the device runs at a time",
+            default: "65535",
+        },
+    ],
     dependent_dialects: &["arith", "gpu", "imap", "memref", "nvvm", "scf"],
     run,
 };
@@ -93,12 +105,15 @@ const WARP: i64 = 32;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
-    let Some(block_size) = pass.options.number("block-size").filter(|it| 0 < *it) else {
-        Report::op_error(pass.op, "'block-size' expects a positive number").emit();
-        return Err(Failure);
+    let number = |name: &str| {
+        pass.options.number(name).filter(|it| 0 < *it).ok_or_else(|| {
+            Report::op_error(pass.op, format!("'{name}' expects a positive number")).emit();
+            Failure
+        })
     };
+    let (block_size, max_blocks) = (number("block-size")?, number("max-blocks")?);
     let functions = mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func"));
-    let mut kernels = Kernels::new(pass, block_size);
+    let mut kernels = Kernels::new(pass, block_size, max_blocks);
     for function in functions {
         pass.enter(function);
         expand_copies(function);
@@ -106,6 +121,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         gather_scalars(function);
         let mut found = Vec::new();
         find(function, &mut found);
+        found.iter().filter(|op| tiles::is_tiles(**op)).for_each(|op| tiles::stage(*op));
         let before = kernels.names.len();
         let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
         for op in &found {
@@ -132,44 +148,52 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Turns copies of buffers that are not contiguous into operations of `imap`.
+/// Turns copies of buffers that are not contiguous, or in tiles, into operations of `imap`.
 fn expand_copies(function: Op) {
     let mut copies = Vec::new();
     mlir::walk(function, &mut |op| {
-        if mlir::is(op, "memref.copy") && needs_loops(op) {
+        if mlir::is(op, "memref.copy") && (needs_loops(op) || is_in_tiles(op)) {
             copies.push(op);
         }
     });
     for copy in copies {
-        let builder = Builder::before(copy);
-        let (source, target) = (mlir::operand(copy, 0), mlir::operand(copy, 1));
-        let ir = Context::new();
-        let mut sizes = Vec::new();
-        let extents = mlir::shape(source.r#type()).into_iter().enumerate();
-        let extents: Vec<_> = extents
-            .map(|(dim, extent)| match extent {
-                Some(extent) => ir.constant(extent),
-                None => {
-                    sizes.push((format!("n{dim}"), builder.dim(source, dim)));
-                    ir.runtime(sizes.len() as u32 - 1)
-                }
-            })
-            .collect();
-        let mut generic = GenericBuilder::over(&ir, &sizes, &extents);
-        let place: Vec<_> = (0..extents.len()).map(|dim| ir.dim(dim as u32)).collect();
-        generic.read(source, place.clone());
-        generic.write(target, place, Combiner::ASSIGN);
-        let built = generic.build(&builder, |_, values| Ok(values.to_vec()));
-        built.expect("a body that copies");
+        copy_elements(&Builder::before(copy), mlir::operand(copy, 0), mlir::operand(copy, 1));
         mlir::erase(copy);
     }
+}
+
+fn is_in_tiles(op: Op) -> bool {
+    mlir::parent(op).is_some_and(|it| tiles::is_tiles(it) || is_in_tiles(it))
+}
+
+/// Emits an operation of `imap` that copies a buffer.
+fn copy_elements<'c>(builder: &Builder<'c>, source: Val<'c>, target: Val<'c>) {
+    let ir = Context::new();
+    let mut sizes = Vec::new();
+    let extents = mlir::shape(source.r#type()).into_iter().enumerate();
+    let extents: Vec<_> = extents
+        .map(|(dim, extent)| match extent {
+            Some(extent) => ir.constant(extent),
+            None => {
+                sizes.push((format!("n{dim}"), builder.dim(source, dim)));
+                ir.runtime(sizes.len() as u32 - 1)
+            }
+        })
+        .collect();
+    let mut generic = GenericBuilder::over(&ir, &sizes, &extents);
+    let place: Vec<_> = (0..extents.len()).map(|dim| ir.dim(dim as u32)).collect();
+    generic.read(source, place.clone());
+    generic.write(target, place, Combiner::ASSIGN);
+    let built = generic.build(builder, |_, values| Ok(values.to_vec()));
+    built.expect("a body that copies");
 }
 
 /// The operations of a function that become kernels, in order.
 fn find<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
-            if AnyIndexed::cast(inner).is_some() || Sort::cast(inner).is_some() || is_nest(inner) {
+            let has_maps = AnyIndexed::cast(inner).is_some() || Sort::cast(inner).is_some();
+            if has_maps || tiles::is_tiles(inner) || is_nest(inner) {
                 found.push(inner);
             } else {
                 find(inner, found);
@@ -348,13 +372,14 @@ struct Kernels<'c> {
     context: &'c melior::Context,
     module: Option<Op<'c>>,
     block_size: i64,
+    max_blocks: i64,
     /// The names, by the text of the kernel without a name.
     names: HashMap<String, String>,
     taken: HashSet<String>,
 }
 
 impl<'c> Kernels<'c> {
-    fn new(pass: &PassRun<'c>, block_size: i64) -> Self {
+    fn new(pass: &PassRun<'c>, block_size: i64, max_blocks: i64) -> Self {
         let block = mlir::body(pass.op, 0);
         let ops = block.map(mlir::ops).unwrap_or_default();
         let module = ops.into_iter().find(|op| mlir::is(*op, "gpu.module"));
@@ -363,7 +388,7 @@ impl<'c> Kernels<'c> {
             taken.extend(mlir::string_attr(op, "sym_name").map(str::to_string));
         }
         let (root, context) = (pass.op, pass.context);
-        Self { root, context, module, block_size, names: HashMap::new(), taken }
+        Self { root, context, module, block_size, max_blocks, names: HashMap::new(), taken }
     }
 
     /// The module of the kernels, which is made if there is none.
@@ -385,6 +410,8 @@ impl<'c> Kernels<'c> {
         }
         let before = Builder::before(op);
         let threads = self.threads(&before, op);
+        let most = before.index(self.block_size.saturating_mul(self.max_blocks));
+        let threads = before.value("arith.minsi", &[threads, most], before.index_type());
         let (kernel, passed) = self.build(&before, op)?;
         let text = kernel.to_string_with_flags(OperationPrintingFlags::new().use_local_scope());
         let text = text.map_err(|_| Report::op_error(op, "cannot be printed"))?;
@@ -428,7 +455,9 @@ impl<'c> Kernels<'c> {
         let mut parameters = Vec::new();
         // What threads exchange in memory is not theirs alone between barriers.
         let is_nest = is_nest(op);
-        let exchanges = Sort::cast(op).is_some() || is_nest && Division::of(op).by_blocks;
+        let exchanges = Sort::cast(op).is_some()
+            || tiles::is_tiles(op)
+            || is_nest && Division::of(op).by_blocks;
         let exchanged = if exchanges { stored_buffers(op) } else { HashSet::new() };
         let mut separate = Vec::new();
         for value in &used {
@@ -501,6 +530,9 @@ impl<'c> Kernels<'c> {
         if let Some(sort) = Sort::cast(op) {
             return elements(sort.inputs()[0]);
         }
+        if tiles::is_tiles(op) {
+            return builder.scale_index(tiles::count(builder, op), self.block_size);
+        }
         let Some(indexed) = AnyIndexed::cast(op) else {
             return Division::of(op).threads(builder, self.block_size);
         };
@@ -538,10 +570,13 @@ fn stored_buffers(op: Op) -> HashSet<usize> {
             found.insert(mlir::value_key(buffer));
         }
     };
-    mlir::walk(op, &mut |inner| match Sort::cast(inner) {
-        Some(sort) => sort.inits().into_iter().for_each(&mut note),
-        None if mlir::is(inner, "memref.store") => note(mlir::operand(inner, 1)),
-        None => {}
+    mlir::walk(op, &mut |inner| {
+        let sorted = Sort::cast(inner).map(|it| it.inits());
+        let written = sorted.or_else(|| AnyIndexed::cast(inner).map(|it| it.inits()));
+        written.into_iter().flatten().for_each(&mut note);
+        if mlir::is(inner, "memref.store") {
+            note(mlir::operand(inner, 1));
+        }
     });
     found
 }
