@@ -203,6 +203,8 @@ void tcRegisterPipelineBuilder(const TcPipeline *pipeline);
 void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text,
                       size_t numNotes, const MlirLocation *noteLocations,
                       const MlirStringRef *noteTexts);
+/// Whether the context records optimization remarks.
+bool tcRecordsRemarks(MlirContext context);
 /// Emits an optimization remark if the context records them: 0 passed, 1 missed,
 /// 2 analysis. `keys` and `values` are its arguments.
 void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStringRef name,

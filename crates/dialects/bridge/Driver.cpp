@@ -276,6 +276,8 @@ void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text, s
     diagnostic.attachNote(unwrap(noteLocations[i])) << unwrap(noteTexts[i]);
 }
 
+bool tcRecordsRemarks(MlirContext context) { return unwrap(context)->getRemarkEngine(); }
+
 void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStringRef name,
                   MlirStringRef function, size_t numArguments, const MlirStringRef *keys,
                   const MlirStringRef *values) {

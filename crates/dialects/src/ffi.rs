@@ -44,6 +44,7 @@ unsafe extern "C" {
         note_locations: *const MlirLocation,
         note_texts: *const MlirStringRef,
     );
+    fn tcRecordsRemarks(context: MlirContext) -> bool;
     fn tcEmitRemark(
         location: MlirLocation,
         kind: c_int,
@@ -186,6 +187,12 @@ pub(crate) fn emit(
             texts.as_ptr(),
         )
     }
+}
+
+/// Whether the context records optimization remarks.
+pub(crate) fn records_remarks(context: &Context) -> bool {
+    // SAFETY: the context is alive.
+    unsafe { tcRecordsRemarks(context.to_raw()) }
 }
 
 /// Emits an optimization remark, if the context records them.

@@ -387,6 +387,12 @@ pub fn ancestor_in<'c>(mut op: Op<'c>, block: Blk<'c>) -> Option<Op<'c>> {
     Some(op)
 }
 
+/// Whether an operation stands in front of another one of its block.
+pub fn is_before(first: Op, second: Op) -> bool {
+    // SAFETY: both are alive and in one block.
+    unsafe { mlir_sys::mlirOperationIsBeforeInBlock(first.to_raw(), second.to_raw()) }
+}
+
 /// The uses of a value: the operation and the number of its operand.
 pub fn uses<'c>(value: Val<'c>) -> Vec<(Op<'c>, usize)> {
     let mut result = Vec::new();

@@ -23,6 +23,11 @@ pub enum RemarkKind {
     Analysis = 2,
 }
 
+/// Whether remarks are shown: what takes time to say need not be found out otherwise.
+pub fn records_remarks(context: &melior::Context) -> bool {
+    ffi::records_remarks(context)
+}
+
 /// Emits an optimization remark of a pass, which shows with `--remarks-filter=<pass>`.
 /// `function` is the name of the function it is in; arguments are keys and values.
 pub fn remark(

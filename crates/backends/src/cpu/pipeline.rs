@@ -227,23 +227,15 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
         "convert-scf-to-cf",
         "convert-math-to-llvm",
     ]);
-    passes.extend([
-        &*expand,
-        "convert-math-to-libm",
-        "func.func(convert-vector-to-llvm)",
-        "finalize-memref-to-llvm",
-        "func.func(convert-index-to-llvm,convert-arith-to-llvm)",
-        "convert-cf-to-llvm",
-    ]);
-    if upstream {
-        passes.extend(["convert-complex-to-llvm", "convert-ub-to-llvm"]);
-    }
+    // Masks and steps of vectors are lowered by a pass of their own only.
+    passes.extend([&*expand, "convert-math-to-libm", "func.func(convert-vector-to-llvm)"]);
     if 1 < codegen.threads {
         passes.push("convert-openmp-to-llvm");
     }
     passes.extend([
         "separate-entry-blocks",
-        "convert-func-to-llvm",
+        // One conversion of all dialects: each one by itself visits every operation.
+        "convert-to-llvm",
         "reconcile-unrealized-casts",
         "store-bools-as-bytes",
         "llvm.func(canonicalize,cse)",

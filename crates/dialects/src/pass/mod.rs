@@ -16,6 +16,7 @@ use melior::{
 };
 use std::{
     collections::HashSet,
+    env,
     path::PathBuf,
     sync::{
         Mutex,
@@ -96,11 +97,11 @@ pub fn print_ir_after_all() {
     PRINT_IR.store(true, Ordering::Relaxed);
 }
 
-/// A pass manager for modules. Only debug builds verify the module after each pass: that takes about as long
-/// as the passes.
+/// A pass manager for modules. It verifies the module after each pass if the environment has `TC_VERIFY_EACH`, which
+/// Cargo sets for tests (`.cargo/config.toml`): that takes about as long as the passes.
 pub fn manager(context: &Context) -> PassManager<'_> {
     let manager = PassManager::new(context);
-    manager.enable_verifier(cfg!(debug_assertions));
+    manager.enable_verifier(env::var_os("TC_VERIFY_EACH").is_some());
     if PRINT_IR.load(Ordering::Relaxed) {
         manager.enable_ir_printing(&PassIrPrintingOptions {
             before_all: false,

@@ -3,7 +3,6 @@
 
 use super::{
     candidate::{Candidate, body_size, body_work},
-    graph::BlockGraph,
     legality::{Composition, Merge, Rejection, check_reads, compose, merge},
 };
 use crate::target::{CostModel, Recomputation};
@@ -44,12 +43,11 @@ pub(super) fn plan<'c, 'i>(
 /// Decides whether two operations of a block are to become one that has the results of both.
 pub(super) fn plan_merge<'c, 'i>(
     ir: &'i Context,
-    graph: &BlockGraph<'c>,
     (first, second): (Generic<'c>, Generic<'c>),
     model: &dyn CostModel,
 ) -> Result<Merge<'c, 'i>, Rejection> {
     let (first, second) = (Candidate::new(ir, first), Candidate::new(ir, second));
-    let merge = merge(ir, graph, first, second)?;
+    let merge = merge(ir, first, second)?;
     let (first, second) = (&merge.first, &merge.second);
     let mut own = streams(ir, first, &|_| None);
     let dim = |var| match var {

@@ -64,9 +64,9 @@
 mod apply;
 mod candidate;
 mod cost;
-mod graph;
 mod legality;
 mod narrow;
+mod paths;
 pub mod print;
 mod unfold;
 
@@ -76,15 +76,14 @@ use crate::{
 };
 use candidate::Candidate;
 use cost::{plan, plan_merge};
-use graph::BlockGraph;
 use legality::{Composition, Rejection};
-use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::BTreeMap;
+use melior::ir::{Location, ValueLike, operation::OperationLike};
+use std::collections::HashSet;
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, remark},
+    report::{RemarkKind, records_remarks, remark},
 };
 use tc_ir::{
     Context,
@@ -148,44 +147,82 @@ fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, model: &dyn CostModel) {
         return;
     }
     let ir = Context::new();
-    let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
-    let before = temporary_bytes(&blocks);
-    let num_fused: usize = blocks.iter().map(|block| fuse_block(&ir, *block, name, model)).sum();
+    let remarks = Remarks {
+        function: mlir::string_attr(function, "sym_name").unwrap_or_default(),
+        are_recorded: records_remarks(mlir::context_of(function)),
+    };
+    let before = remarks.are_recorded.then(|| temporary_bytes(&blocks));
+    let num_fused: usize = blocks.iter().map(|block| fuse_block(&ir, *block, remarks, model)).sum();
     let num_generics: usize = blocks.iter().map(|block| generics(*block).len()).sum();
-    remark(
-        function.location(),
-        RemarkKind::Analysis,
-        PASS.argument,
-        "temporaries",
-        name,
-        &[
-            ("Fused", &num_fused.to_string()),
-            ("Generics", &num_generics.to_string()),
-            ("BytesBefore", &before),
-            ("BytesAfter", &temporary_bytes(&blocks)),
-        ],
-    );
+    remarks.emit(RemarkKind::Analysis, function.location(), "temporaries", || {
+        vec![
+            ("Fused", num_fused.to_string()),
+            ("Generics", num_generics.to_string()),
+            ("BytesBefore", before.unwrap_or_default()),
+            ("BytesAfter", temporary_bytes(&blocks)),
+        ]
+    });
+}
+
+/// The remarks of the pass on a function.
+#[derive(Copy, Clone)]
+struct Remarks<'a> {
+    function: &'a str,
+    are_recorded: bool,
+}
+
+impl Remarks<'_> {
+    /// Emits a remark. Its arguments are only made if remarks are recorded.
+    fn emit(
+        self,
+        kind: RemarkKind,
+        location: Location,
+        name: &str,
+        arguments: impl FnOnce() -> Vec<(&'static str, String)>,
+    ) {
+        if self.are_recorded {
+            let arguments = arguments();
+            let arguments: Vec<_> = arguments.iter().map(|(key, text)| (*key, &**text)).collect();
+            remark(location, kind, PASS.argument, name, self.function, &arguments);
+        }
+    }
+
+    /// Emits the remark of a rewrite, at the operation that it made.
+    fn passed(
+        self,
+        op: Generic,
+        name: &str,
+        arguments: impl FnOnce() -> Vec<(&'static str, String)>,
+    ) {
+        self.emit(RemarkKind::Passed, op.op().location(), name, arguments);
+    }
+}
+
+/// The first map of an operation as text.
+fn first_map(ir: &Context, generic: Generic) -> String {
+    generic.maps(ir)[0].display(ir).to_string()
 }
 
 /// Fuses the operations of a block, and says how many were.
-fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostModel) -> usize {
-    let mut num_fused = fuse_all(ir, block, function, (model, false));
-    num_fused += fuse_all(ir, block, function, (model, true));
-    num_fused += merge_all(ir, block, function, model);
-    report_missed(ir, block, function, (model, true));
+fn fuse_block<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
+    let mut num_fused = fuse_all(ir, block, remarks, (model, false));
+    num_fused += fuse_all(ir, block, remarks, (model, true));
+    num_fused += merge_all(ir, block, remarks, model);
+    if remarks.are_recorded {
+        report_missed(ir, block, remarks, (model, true));
+    }
     num_fused
 }
 
 /// Makes one operation of pairs on the same points until none is left, and says of how many.
-fn merge_all<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostModel) -> usize {
+fn merge_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
     let mut num_merged = 0;
     let mut pending = generics(block);
     pending.reverse();
-    let mut graph = BlockGraph::new(block);
     while let Some(second) = pending.pop() {
         let (mut found, mut rejected) = (None, Vec::new());
-        for first in partners(&graph, second) {
-            match plan_merge(ir, &graph, (first, second), model) {
+        for first in partners(second) {
+            match plan_merge(ir, (first, second), model) {
                 Ok(merge) => {
                     found = Some(merge);
                     break;
@@ -196,60 +233,54 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, function: &str, model: &dyn CostM
         }
         if let Some(merge) = found {
             let merged = merge.apply();
-            let results = mlir::results(merged.op()).len().to_string();
-            passed(merged, "merged", function, &[("Results", &results)]);
+            let results = || mlir::results(merged.op()).len().to_string();
+            remarks.passed(merged, "merged", || vec![("Results", results())]);
             pending.push(merged);
-            graph = BlockGraph::new(block);
             num_merged += 1;
             continue;
         }
         for (first, rejection) in rejected {
-            let maps = [first, second].map(|it| it.maps(ir)[0].display(ir).to_string());
-            let reason = rejection.to_string();
-            remark(
-                second.op().location(),
-                RemarkKind::Missed,
-                PASS.argument,
-                "unmerged",
-                function,
-                &[("FirstMap", &maps[0]), ("SecondMap", &maps[1]), ("Reason", &reason)],
-            );
+            remarks.emit(RemarkKind::Missed, second.op().location(), "unmerged", || {
+                vec![
+                    ("FirstMap", first_map(ir, first)),
+                    ("SecondMap", first_map(ir, second)),
+                    ("Reason", rejection.to_string()),
+                ]
+            });
         }
     }
     num_merged
-}
-
-/// Emits the remark of a rewrite, at the operation that it made.
-fn passed(op: Generic, name: &str, function: &str, arguments: &[(&str, &str)]) {
-    let location = op.op().location();
-    remark(location, RemarkKind::Passed, PASS.argument, name, function, arguments);
 }
 
 /// The most operations that are looked at as partners of another one.
 const MAX_PARTNERS: usize = 8;
 
 /// Operations of the same block in front of one that give it an operand or read one of its tensors, the nearest first.
-fn partners<'c>(graph: &BlockGraph<'c>, second: Generic<'c>) -> Vec<Generic<'c>> {
-    let mut found = BTreeMap::new();
-    let end = graph.place(second.op());
+fn partners<'c>(second: Generic<'c>) -> Vec<Generic<'c>> {
+    let mut found: Vec<Generic> = Vec::new();
+    let mut known = HashSet::new();
     let tensors = second.inputs().into_iter().filter(|it| !mlir::shape(it.r#type()).is_empty());
     for value in tensors {
         let users = mlir::uses(value).into_iter().map(|(user, _)| user);
         for op in mlir::defining_op(value).into_iter().chain(users) {
-            let place = graph.place(op).filter(|place| Some(*place) < end);
-            if let (Some(place), Some(generic)) = (place, Generic::cast(op)) {
-                found.insert(place, generic);
-            }
+            let is_partner = op.block() == second.op().block()
+                && mlir::is_before(op, second.op())
+                && known.insert(mlir::op_key(op));
+            found.extend(Generic::cast(op).filter(|_| is_partner));
         }
     }
-    found.into_values().rev().take(MAX_PARTNERS).collect()
+    found.sort_unstable_by(|a, b| {
+        mlir::is_before(a.op(), b.op()).cmp(&mlir::is_before(b.op(), a.op()))
+    });
+    found.truncate(MAX_PARTNERS);
+    found
 }
 
 /// Fuses pairs of a block until none is left, and says how many were.
 fn fuse_all<'c>(
     ir: &Context,
     block: Blk<'c>,
-    function: &str,
+    remarks: Remarks,
     costs: (&dyn CostModel, bool),
 ) -> usize {
     let mut num_fused = 0;
@@ -259,19 +290,14 @@ fn fuse_all<'c>(
     while let Some(consumer) = pending.pop() {
         if let Some(map) = unfold::unfold(ir, consumer) {
             mlir::replace(consumer.op(), &mlir::results(map.op()));
-            passed(map, "unfolded", function, &[("Map", &map.maps(ir)[0].display(ir).to_string())]);
+            remarks.passed(map, "unfolded", || vec![("Map", first_map(ir, map))]);
             pending.push(map);
             continue;
         }
         if let Some((fold, copies)) = narrow::narrow(ir, consumer) {
             let result = mlir::result(copies.op(), 0);
             mlir::replace(consumer.op(), &[result]);
-            passed(
-                fold,
-                "narrowed",
-                function,
-                &[("Map", &copies.maps(ir)[0].display(ir).to_string())],
-            );
+            remarks.passed(fold, "narrowed", || vec![("Map", first_map(ir, copies))]);
             pending.extend([fold, copies]);
             // Its readers can copy the result themselves.
             for (user, _) in mlir::uses(result) {
@@ -283,12 +309,14 @@ fn fuse_all<'c>(
             continue;
         }
         let Some((producer, plan)) = find_fusion(ir, consumer, costs) else { continue };
-        let maps = plan.maps();
+        let maps = remarks.are_recorded.then(|| plan.maps());
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
-        let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
-        let arguments = [("As", kind), ("ConsumerMap", &*maps.0), ("ProducerMap", &*maps.1)];
-        passed(fused, "fused", function, &arguments);
+        remarks.passed(fused, "fused", || {
+            let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
+            let (consumer, producer) = maps.unwrap_or_default();
+            vec![("As", kind.to_string()), ("ConsumerMap", consumer), ("ProducerMap", producer)]
+        });
         num_fused += 1;
         if mlir::results(producer.op()).iter().all(|result| mlir::uses(*result).is_empty()) {
             pending.retain(|generic| generic.op() != producer.op());
@@ -327,23 +355,23 @@ fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
 }
 
 /// Says of each pair that is left why it is not fused.
-fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, costs: (&dyn CostModel, bool)) {
+fn report_missed<'c>(
+    ir: &Context,
+    block: Blk<'c>,
+    remarks: Remarks,
+    costs: (&dyn CostModel, bool),
+) {
     for consumer in generics(block) {
         for producer in producers(consumer) {
             let Err(rejection) = plan(ir, consumer, producer, costs) else { continue };
-            let maps = describe_maps(ir, consumer, producer);
-            remark(
-                consumer.op().location(),
-                RemarkKind::Missed,
-                PASS.argument,
-                "apart",
-                function,
-                &[
-                    ("ConsumerMap", &maps.0),
-                    ("ProducerMap", &maps.1),
-                    ("Reason", &rejection.to_string()),
-                ],
-            );
+            remarks.emit(RemarkKind::Missed, consumer.op().location(), "apart", || {
+                let (consumer, producer) = describe_maps(ir, consumer, producer);
+                vec![
+                    ("ConsumerMap", consumer),
+                    ("ProducerMap", producer),
+                    ("Reason", rejection.to_string()),
+                ]
+            });
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{Rejection, memory};
 use crate::fusion::{
     apply::{Frame, in_place_of_runtimes},
     candidate::Candidate,
-    graph::BlockGraph,
+    paths,
 };
 use std::collections::{BTreeSet, HashSet};
 use tc_dialects::{
@@ -45,7 +45,6 @@ enum Form {
 /// Whether two operations of a block can become one.
 pub(in crate::fusion) fn merge<'c, 'i>(
     ir: &'i Context,
-    graph: &BlockGraph<'c>,
     first: Candidate<'c>,
     second: Candidate<'c>,
 ) -> Result<Merge<'c, 'i>, Rejection> {
@@ -103,10 +102,10 @@ pub(in crate::fusion) fn merge<'c, 'i>(
     let (first_op, second_op) = (first.generic.op(), second.generic.op());
     let others = |result: &Val<'c>| mlir::uses(*result).iter().any(|(user, _)| *user != second_op);
     let kept = (0..results.len()).filter(|number| others(&results[*number])).collect();
-    let hoisted = match graph.is_used_between(first_op, second_op) {
+    let hoisted = match paths::is_used_between(first_op, second_op) {
         false => None,
         true => {
-            let between = graph.needed_between(first_op, second_op).ok_or(Rejection::Path)?;
+            let between = paths::needed_between(first_op, second_op).ok_or(Rejection::Path)?;
             if between.iter().any(|op| memory::has_effects(*op)) {
                 return Err(Rejection::MemoryChanges);
             }
