@@ -12,8 +12,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use tc_backends::{Artifact, Codegen, Form, cpu, hlo::locations};
-use tc_dialects::hlo;
+use tc_backends::{Artifact, Form, Request, Session, Source, cpu};
 
 /// Measures how compile time grows with the number of operations.
 #[derive(Parser)]
@@ -365,13 +364,11 @@ fn processor_seconds() -> f64 {
 /// Compiles a program once.
 fn compile(text: &str, with_llvm: bool) -> Result<Times, String> {
     let start = processor_seconds();
-    let context = tc_dialects::new_context();
-    let (source, module, diagnostics) = hlo::read("bench.hlo", text.as_bytes().to_vec());
-    let module = module.ok_or_else(|| source.render_all(&diagnostics))?;
-    let locations = locations(&context, &module, &source);
-    let lowered = tc_backends::hlo::lower(&context, &module, &locations);
+    let session = Session::new("cpu").map_err(|error| error.to_string())?;
+    let program = session.open(Source::new("bench.hlo", text)).map_err(|it| it.to_string())?;
+    let lowered = session.lower(&*program, &Request::default());
     let lowered = lowered.map_err(|error| error.to_string())?;
-    let lowered = cpu::Lowered::new(&lowered, &Codegen::default());
+    let lowered = cpu::Lowered::new(&lowered.module, session.codegen());
     let lowered = lowered.map_err(|error| error.to_string())?;
     let ours = processor_seconds() - start;
     if !with_llvm {

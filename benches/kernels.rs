@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tc_backends::{Codegen, run::Sizes};
+use tc_backends::{Codegen, program::Sizes};
 use tc_benches::{Kernel, Measurement, read};
 
 /// Measures the code generated for published kernels; no peer is measured.

@@ -4,19 +4,19 @@
 pub mod compare;
 pub mod suite;
 
-use melior::Context;
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     env, io,
     path::{Path, PathBuf},
     process::Command,
 };
 use tc_backends::{
-    Codegen, cpu,
-    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes},
-    runtime::Tensor,
+    Codegen, Error, Program, Request, Session, Source, cpu,
+    program::{Entry, Sizes, in_memory},
+    run::{Bench, sample},
 };
-use tc_dialects::tc::{Def, import};
+use tc_dialects::Language;
 
 /// Builds a tool of this checkout for release, and returns its path. Only for benchmarks, which are
 /// built for release themselves.
@@ -104,27 +104,25 @@ pub struct Measurement {
 }
 
 impl Kernel {
-    fn session<'c>(&self, context: &'c Context) -> Result<Session<'c>, Error> {
-        let module = import::import(context, &self.name, self.source.as_bytes(), false);
-        Session::new(context, module.ok_or(Error::Diagnosed)?, false)
+    fn open<'c>(&self, session: &'c Session) -> Result<Box<dyn Program<'c> + 'c>, Error> {
+        let source = Source { language: Language::Tc, ..Source::new(&self.name, &*self.source) };
+        session.open(source)
     }
 
     /// The sizes of the function, made smaller until its tensors take no more than `max_bytes`.
     ///
     /// # Errors
-    /// The program is refused at these sizes.
+    /// The program is rejected at these sizes.
     pub fn sizes(&self, published: &Sizes, max_bytes: f64) -> Result<Sizes, Error> {
-        let context = tc_dialects::new_context();
-        let session = self.session(&context)?;
-        let (sizes, _) = fit(&session, session.def(Some(&self.def))?, published, max_bytes)?;
-        Ok(sizes)
+        let session = Session::new("cpu")?;
+        Ok(self.fit(&*self.open(&session)?, published, max_bytes)?.sizes)
     }
 
     /// Compiles the kernel for sizes and measures it on random inputs. Sizes whose tensors
     /// take more than `max_bytes` are made smaller, the largest one first.
     ///
     /// # Errors
-    /// The program is refused at these sizes, or cannot be compiled.
+    /// The program is rejected at these sizes, or cannot be compiled.
     pub fn measure(
         &self,
         published: &Sizes,
@@ -132,61 +130,58 @@ impl Kernel {
         options: &Codegen,
     ) -> Result<Measurement, Error> {
         let start = std::time::Instant::now();
-        let context = tc_dialects::new_context();
-        let session = self.session(&context)?;
-        let def = session.def(Some(&self.def))?;
-        let (sizes, shapes) = fit(&session, def, published, max_bytes)?;
-        let options = Options { codegen: options.clone(), ..Options::default() };
-        let lowered = session.lower(Some((def, &sizes)), &options)?;
-        let compiled = cpu::BACKEND.compile(&lowered, &options.codegen)?.load()?;
+        let session = Session::with_backend(cpu::BACKEND, options.clone());
+        let program = self.open(&session)?;
+        let entry = self.fit(&*program, published, max_bytes)?;
+        let lowered = session.lower(&*program, &self.request(entry.sizes.clone()))?;
+        let executable = session.load(&lowered)?;
         let compile_seconds = start.elapsed().as_secs_f64();
-        let costs = cpu::BACKEND.cost(&lowered, &options.codegen)?;
-        let cost = costs.into_iter().find(|cost| cost.name == self.def);
+        let cost = session.costs(&lowered)?.into_iter().find(|cost| cost.name == self.def);
         let cost = cost.ok_or_else(|| Error::Usage(format!("'{}' was not compiled", self.def)))?;
 
-        let inputs = Inputs::default().complete(def, &shapes, &sizes, 0)?;
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
-        let function = compiled
-            .function(&self.def)
-            .ok_or_else(|| Error::Usage(format!("'{}' was not compiled", self.def)))?;
-        let mut outputs = function.run(&inputs)?;
+        let inputs = entry.complete(BTreeMap::new(), 0)?;
+        let mut buffers = executable.buffers(&inputs.iter().collect::<Vec<_>>())?;
         Ok(Measurement {
-            bench: run::measure(function, &inputs, &mut outputs)?,
+            bench: sample(|| executable.call(&mut buffers))?,
             compile_seconds,
             flops: cost.flops.and_then(|it| it.constant()),
             bytes: cost.bytes.and_then(|it| it.constant()),
-            sizes,
+            sizes: entry.sizes,
         })
     }
-}
 
-/// The sizes of a function, the largest one halved until all tensors fit.
-fn fit(
-    session: &Session,
-    def: Def,
-    published: &Sizes,
-    max_bytes: f64,
-) -> Result<(Sizes, Shapes), Error> {
-    // The file lists sizes of a whole benchmark, of which this may be a part.
-    let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
-    let mut sizes = published.clone();
-    sizes.retain(|name, _| own.contains(&name.as_str()));
-    loop {
-        let shapes = session.shapes(def, &sizes)?;
-        let largest = sizes.iter_mut().max_by_key(|(_, value)| **value);
-        match largest {
-            Some((_, size)) if max_bytes < num_bytes(&shapes) && 1 < *size => *size /= 2,
-            _ => return Ok((sizes, shapes)),
+    fn request(&self, sizes: Sizes) -> Request {
+        Request { sizes, ..Request::of(&self.def) }
+    }
+
+    /// The function at sizes of which the largest one was halved until all tensors fit.
+    fn fit(
+        &self,
+        program: &dyn Program,
+        published: &Sizes,
+        max_bytes: f64,
+    ) -> Result<Entry, Error> {
+        // The file lists sizes of a whole benchmark, of which this may be a part.
+        let own = program.sizes(Some(&self.def))?;
+        let mut sizes = published.clone();
+        sizes.retain(|name, _| own.contains(name));
+        loop {
+            let entry = program.entry(&self.request(sizes.clone()))?;
+            let largest = sizes.iter_mut().max_by_key(|(_, value)| **value);
+            match largest {
+                Some((_, size)) if max_bytes < num_bytes(&entry) && 1 < *size => *size /= 2,
+                _ => return Ok(entry),
+            }
         }
     }
 }
 
-fn num_bytes(shapes: &Shapes) -> f64 {
-    let tensors = shapes.inputs.iter().chain(&shapes.outputs);
+fn num_bytes(entry: &Entry) -> f64 {
+    let tensors = entry.inputs.iter().chain(&entry.outputs);
     tensors
-        .map(|(_, element, extents)| {
-            let count: f64 = extents.iter().map(|extent| *extent as f64).product();
-            count * element.size() as f64
+        .map(|it| {
+            let count: f64 = it.dims().iter().map(|extent| *extent as f64).product();
+            count * in_memory(it.element).size() as f64
         })
         .sum()
 }

@@ -2,7 +2,6 @@
 //! program is compiled.
 
 use clap::{Arg, Args, Parser, ValueEnum, error::ErrorKind};
-use melior::Context;
 use std::{
     fs,
     io::{self, Write},
@@ -11,21 +10,18 @@ use std::{
     process::{ExitCode, exit},
 };
 use tc_backends::{
-    Backend, Codegen, MAX_THREADS, backend, cpu,
+    Backend, Codegen, Error, MAX_THREADS, Request, backend, cpu,
     interp::{Outcome, compare},
-    run::{self, Checks, Error, Session, Sizes},
+    program::{Checks, Padding, Shape, Sizes},
+    run,
     runtime::Tensor,
-    targets, tml,
+    targets,
 };
 use tc_dialects::{
-    axon::Given,
     files::{self, MAX_SOURCE_BYTES},
     imap::MAX_EXTENT,
-    mlir, pass,
-    report::{self, Printer},
-    tml::syntax::checked::Checked,
+    pass,
 };
-use tc_passes::analysis::linalg;
 
 /// What the standard input is called in diagnostics.
 const STDIN: &str = "<stdin>";
@@ -62,17 +58,6 @@ pub struct Source {
     pub relaxed: bool,
 }
 
-/// A source, read.
-#[derive(Debug)]
-pub struct Text {
-    /// What it is written in.
-    pub language: tc_dialects::Language,
-    /// What diagnostics call it.
-    pub name: String,
-    /// The bytes of the file.
-    pub contents: Vec<u8>,
-}
-
 impl Source {
     /// Whether the source is the standard input.
     pub fn is_stdin(&self) -> bool {
@@ -83,50 +68,26 @@ impl Source {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(&self) -> Result<Text, Error> {
+    pub fn read(&self) -> Result<tc_backends::Source, Error> {
         let (name, result) = match self.is_stdin() {
             true => (STDIN.to_string(), files::read_all(io::stdin(), MAX_SOURCE_BYTES)),
             false => (self.file.display().to_string(), files::read(&self.file, MAX_SOURCE_BYTES)),
         };
         let contents = result.map_err(|error| Error::File { path: name.clone(), error })?;
-        let language = match self.language {
+        let mut source = tc_backends::Source::new(name, contents);
+        source.relaxed = self.relaxed;
+        source.language = match self.language {
             Some(Language::Tc) => tc_dialects::Language::Tc,
             Some(Language::Hlo) => tc_dialects::Language::Hlo,
             Some(Language::Tml) => tc_dialects::Language::Tml,
             Some(Language::Axon) => tc_dialects::Language::Axon,
             Some(Language::Mlir) => tc_dialects::Language::Mlir,
-            None => match tc_dialects::Language::of(&name, &contents) {
+            None => match source.language {
                 tc_dialects::Language::Mlir if self.is_stdin() => tc_dialects::Language::Tc,
                 language => language,
             },
         };
-        Ok(Text { language, name, contents })
-    }
-
-    /// Infers the ranges of a source. Diagnostics go to the standard error, with their source
-    /// lines. `explain` prints the rounds of inference.
-    ///
-    /// # Errors
-    /// The source is wrong.
-    pub fn open<'c>(
-        &self,
-        context: &'c Context,
-        text: &Text,
-        explain: bool,
-    ) -> Result<Session<'c>, Error> {
-        let mut printer = Printer::default();
-        let Text { language, name, contents } = text;
-        printer.add_source(name, contents);
-        report::attach(context, move |received| eprint!("{}", printer.render(&received)));
-        let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
-        let module = module.ok_or(Error::Diagnosed)?;
-        // Only the chosen function is run.
-        let name = self.entry.as_deref();
-        let is_chosen =
-            |op: &mlir::Op| name.is_some() && mlir::string_attr(*op, "sym_name") == name;
-        let chosen = mlir::ops(mlir::block_ref(module.body())).into_iter().find(is_chosen);
-        linalg::report_kept(chosen.unwrap_or(mlir::op_ref(module.as_operation())));
-        Session::new(context, module, explain)
+        Ok(source)
     }
 }
 
@@ -202,17 +163,6 @@ pub struct Execution {
     /// Prints the fused IR.
     #[arg(long)]
     pub print_ir: bool,
-}
-
-/// Prints a module, if it is to be printed.
-///
-/// # Errors
-/// The output cannot be written.
-pub fn print_ir(execution: &Execution, module: &melior::ir::Module) -> Result<(), Error> {
-    if !execution.print_ir {
-        return Ok(());
-    }
-    print(format!("{}\n", module.as_operation()).as_bytes())
 }
 
 impl Execution {
@@ -300,7 +250,7 @@ pub struct Compilation {
     /// number of doubles in a vector register, or less if padding takes too much memory.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
           default_missing_value = TARGET, value_parser = parse_length)]
-    pad: Option<Padding>,
+    pad: Option<Pad>,
     /// Evaluates the products and contractions of a TML program in the written order.
     #[arg(long)]
     keep_order: bool,
@@ -333,19 +283,19 @@ const MAX_LENGTH: i64 = 1 << 16;
 /// What stands for the vector length of the target.
 const TARGET: &str = "target";
 
-/// What dimensions are rounded up to multiples of.
+/// The value of `--pad`: the multiple that dimensions are rounded up to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Padding {
-    /// The doubles that a vector register of the target holds, or fewer, see [`Checked::vector_length`].
+enum Pad {
+    /// The doubles that a vector register of the target holds, or fewer; see [`Padding::AtMost`].
     Target,
     /// This number.
     Length(i64),
 }
 
-fn parse_length(text: &str) -> Result<Padding, String> {
+fn parse_length(text: &str) -> Result<Pad, String> {
     let length = text.parse().ok().filter(|length| (1..=MAX_LENGTH).contains(length));
-    match length.map(Padding::Length) {
-        None if text == TARGET => Ok(Padding::Target),
+    match length.map(Pad::Length) {
+        None if text == TARGET => Ok(Pad::Target),
         length => {
             length.ok_or_else(|| format!("expected '{TARGET}' or a number from 1 to {MAX_LENGTH}"))
         }
@@ -384,18 +334,25 @@ impl Compilation {
         Ok((backend, codegen))
     }
 
-    /// How a TML program is compiled.
-    pub fn tml_options(&self, program: &Checked, codegen: Codegen) -> tml::executable::Options {
-        let length = |pad| match pad {
-            Padding::Target => program.vector_length(codegen.machine.vector_length(64)),
-            Padding::Length(length) => length,
-        };
-        tml::executable::Options {
-            keep_order: self.keep_order || self.strict_fp,
+    /// The request for an entry; `codegen` has the machine whose vectors padding fills.
+    ///
+    /// # Errors
+    /// A size or a shape is invalid.
+    pub fn request(&self, entry: Option<String>, codegen: &Codegen) -> Result<Request, Error> {
+        let padding = self.pad.map(|pad| match pad {
+            Pad::Target => Padding::AtMost(codegen.machine.vector_length(64)),
+            Pad::Length(length) => Padding::Length(length),
+        });
+        Ok(Request {
+            entry,
+            sizes: self.sizes()?,
+            shapes: self.shapes()?,
+            dynamic: false,
+            checks: if self.runtime_checks { Checks::All } else { Checks::Shape },
             no_fuse: self.no_fuse,
-            vector_length: self.pad.map(length),
-            codegen,
-        }
+            padding,
+            keep_order: self.keep_order || self.strict_fp,
+        })
     }
 
     /// Refuses what is given and means nothing for programs in this language.
@@ -456,10 +413,10 @@ impl Compilation {
     ///
     /// # Errors
     /// One of them is no shape, or a parameter is given twice.
-    pub fn shapes(&self) -> Result<Vec<Given>, Error> {
-        let mut shapes: Vec<Given> = Vec::new();
+    fn shapes(&self) -> Result<Vec<Shape>, Error> {
+        let mut shapes: Vec<Shape> = Vec::new();
         for text in &self.shapes {
-            let Some(mut given) = Given::parse(text) else {
+            let Some(mut given) = Shape::parse(text) else {
                 return Err(Error::Usage(format!(
                     "'--shape {text}' is no shape; expected NAME=4x3, NAME=f64[4,?] or NAME=[] for a scalar, \
                      with sizes from 1 to {MAX_EXTENT}"
@@ -476,20 +433,10 @@ impl Compilation {
         }
         Ok(shapes)
     }
-
-    /// Options for a target; `dynamic` compiles once for all sizes.
-    pub fn options(&self, codegen: Codegen, dynamic: bool) -> run::Options {
-        run::Options {
-            codegen,
-            dynamic,
-            checks: if self.runtime_checks { Checks::All } else { Checks::Shape },
-            no_fuse: self.no_fuse,
-        }
-    }
 }
 
-/// Compares a result with that of the interpreter, or with the expected one in a folder, and says in
-/// a line how they agree.
+/// Compares a result with that of the interpreter, or with the expected one in a folder. Returns a line about it;
+/// `doubt` is the reason why elements are not compared.
 ///
 /// # Errors
 /// They do not.
@@ -498,6 +445,7 @@ pub fn check(
     outcome: &Outcome,
     result: &Tensor,
     expected: Option<&Path>,
+    doubt: &str,
 ) -> Result<String, Error> {
     if let Some(folder) = expected {
         let agreement = run::check_expected(outcome, folder, name, result)?;
@@ -508,7 +456,7 @@ pub fn check(
     let certain = stats.num_elements - stats.num_uncertain;
     let mut line = format!("{name} agrees with the interpreter on {certain} elements");
     if 0 < stats.num_uncertain {
-        line += &format!(" ({} more depend on rounding)", stats.num_uncertain);
+        line += &format!(" ({} more {doubt})", stats.num_uncertain);
     }
     Ok(line + "\n")
 }
@@ -522,8 +470,8 @@ pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode
     tc_dialects::silence_panics();
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return ExitCode::SUCCESS,
-        // What is wrong has been said.
-        Ok(Err(Error::Diagnosed)) => {}
+        // Empty if the diagnostics have been printed.
+        Ok(Err(Error::Program(text))) => eprint!("{text}"),
         Ok(Err(error)) => {
             eprintln!("{name}: error: {error}");
             if matches!(

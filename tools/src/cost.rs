@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tc_backends::{
     backend::{Cost, KernelCounts},
-    run::{Bench, Sizes},
+    program::Sizes,
+    run::Bench,
 };
 use tc_passes::analysis::cost::Formula;
 

@@ -1,18 +1,21 @@
-//! Backends: the reference interpreter, native code through LLVM, and values at run time.
+//! Programs in all languages, the reference interpreter, code generators, and values at run time.
 
-pub mod axon;
 pub mod backend;
 pub mod builtins;
 pub mod cpu;
-pub mod hlo;
 pub mod interp;
+pub mod languages;
 pub(crate) mod llvm;
 pub mod nvvm;
+pub mod program;
 pub mod run;
 pub mod runtime;
+pub mod session;
 pub mod targets;
 pub mod tml;
 pub(crate) mod upstream;
 
-pub use backend::{Artifact, Backend, Compiled, Error, Form, Stage};
+pub use backend::{Artifact, Backend, Compiled, Form, Stage};
+pub use program::{Error, Program, Request, Source};
+pub use session::{Executable, Session};
 pub use tc_passes::target::{Codegen, MAX_THREADS, Machine, Target};

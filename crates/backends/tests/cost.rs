@@ -1,9 +1,6 @@
 //! Costs of programs, against enumeration of their iterations and against the memory that they allocate.
 
-use melior::{
-    Context,
-    ir::{Location, Module, ValueLike},
-};
+use melior::ir::{Module, ValueLike};
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
@@ -11,10 +8,10 @@ use std::{
     process::Command,
 };
 use tc_backends::{
-    Codegen, Form,
+    Codegen, Form, Request, Session, Source,
     backend::Cost,
     cpu,
-    run::{self, Session, Sizes},
+    program::{Lowered, Sizes},
 };
 use tc_dialects::{
     Language,
@@ -23,28 +20,19 @@ use tc_dialects::{
 };
 use tc_passes::analysis::cost::Formula;
 
-/// A program as fused operations, at these sizes if it is a comprehension.
+/// A program as fused operations, at these sizes if it is a comprehension; without sizes, for all.
 fn lower<'c>(
-    context: &'c Context,
+    session: &'c Session,
     language: Language,
     text: &str,
     sizes: &[(&str, i64)],
 ) -> Module<'c> {
-    if language == Language::Hlo {
-        let (_, module, _) = tc_dialects::hlo::read("program.hlo", text.as_bytes().to_vec());
-        let module = module.expect("the program is valid");
-        return tc_backends::hlo::lower(context, &module, &|_, _| Location::unknown(context))
-            .expect("it is supported");
-    }
-    let module = tc_dialects::import(context, language, "program", text.as_bytes(), false);
-    let session = Session::new(context, module.expect("the program is valid"), false).unwrap();
-    let options = run::Options::default();
-    if session.defs().is_empty() {
-        return session.tensor_function(None).unwrap().lower(&options).unwrap();
-    }
+    let source = Source { language, ..Source::new("program", text) };
+    let program = session.open(source).expect("the program is valid");
     let sizes: Sizes = sizes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
-    let def = session.def(None).unwrap();
-    session.lower(Some((def, &sizes)), &options).unwrap()
+    let request = Request { dynamic: sizes.is_empty(), sizes, ..Request::default() };
+    let Lowered { module, .. } = session.lower(&*program, &request).expect("it is supported");
+    module
 }
 
 fn only(module: &Module, options: &Codegen) -> Cost {
@@ -141,9 +129,9 @@ const COMPREHENSIONS: &[(&str, &[(&str, i64)])] = &[
 
 #[test]
 fn work_of_comprehensions_is_that_of_their_points() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     for (text, sizes) in COMPREHENSIONS {
-        let module = lower(&context, Language::Tc, text, sizes);
+        let module = lower(&session, Language::Tc, text, sizes);
         let cost = only(&module, &Codegen::default());
         assert_eq!((number_of(&cost.flops), number_of(&cost.bytes)), enumerate(&module), "{text}");
     }
@@ -173,9 +161,9 @@ const MODULES: &[&str] = &[
 
 #[test]
 fn constraints_exclude_points() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     for text in MODULES {
-        let module = lower(&context, Language::Hlo, text, &[]);
+        let module = lower(&session, Language::Hlo, text, &[]);
         let cost = only(&module, &Codegen::default());
         assert_eq!((number_of(&cost.flops), number_of(&cost.bytes)), enumerate(&module), "{text}");
     }
@@ -183,13 +171,10 @@ fn constraints_exclude_points() {
 
 #[test]
 fn formulas_have_the_values_of_programs_for_the_sizes() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     for (text, sizes) in COMPREHENSIONS {
-        let module = tc_dialects::import(&context, Language::Tc, "program", text.as_bytes(), false);
-        let session = Session::new(&context, module.unwrap(), false).unwrap();
-        let all =
-            only(&session.lower(None, &run::Options::default()).unwrap(), &Codegen::default());
-        let some = only(&lower(&context, Language::Tc, text, sizes), &Codegen::default());
+        let all = only(&lower(&session, Language::Tc, text, &[]), &Codegen::default());
+        let some = only(&lower(&session, Language::Tc, text, sizes), &Codegen::default());
         let sizes: Sizes = sizes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
         for (all, some) in [(&all.flops, &some.flops), (&all.bytes, &some.bytes)] {
             let value = all.as_ref().and_then(|formula| formula.evaluate(&sizes));
@@ -201,10 +186,10 @@ fn formulas_have_the_values_of_programs_for_the_sizes() {
 /// A body that reads elements at computed places: no more than the table has, no more than iterations.
 #[test]
 fn gathers_read_no_more_than_there_is() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     let text = "def lut(float(E, D) T, int32(N) I) -> (O) { O(n, d) = T(I(n), d) }";
     for (e, n, read) in [(3, 50, 3 * 8), (1000, 50, 50 * 8)] {
-        let module = lower(&context, Language::Tc, text, &[("E", e), ("D", 8), ("N", n)]);
+        let module = lower(&session, Language::Tc, text, &[("E", e), ("D", 8), ("N", n)]);
         let cost = only(&module, &Codegen::default());
         assert_eq!(number_of(&cost.bytes), 4 * (read + n + n * 8));
         assert_eq!(number_of(&cost.flops), 0);
@@ -238,8 +223,8 @@ const COUNTED: &str = "HloModule loop
 
 #[test]
 fn loops_multiply_work_if_their_trip_count_is_known() {
-    let context = tc_dialects::new_context();
-    let module = lower(&context, Language::Hlo, COUNTED, &[]);
+    let session = Session::new("cpu").unwrap();
+    let module = lower(&session, Language::Hlo, COUNTED, &[]);
     let cost = only(&module, &Codegen::default());
     // 0, 3, 6 and 9 are less than 10.
     assert_eq!(number_of(&cost.flops), 4 * 8);
@@ -250,13 +235,13 @@ fn loops_multiply_work_if_their_trip_count_is_known() {
     let depends_on_data = COUNTED
         .replace("x = f32[8] parameter(0)", "x = f32[8] parameter(0)\n first = s32[] parameter(1)")
         .replace("tuple(zero, x)", "tuple(first, x)");
-    let cost = only(&lower(&context, Language::Hlo, &depends_on_data, &[]), &Codegen::default());
+    let cost = only(&lower(&session, Language::Hlo, &depends_on_data, &[]), &Codegen::default());
     assert_eq!((cost.flops, cost.bytes), (None, None));
 }
 
 #[test]
 fn inner_loops_may_depend_on_the_index_of_outer_ones() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     let text = "func.func @f(%a: tensor<9x9xf32>) -> tensor<9xf32> {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -276,7 +261,7 @@ fn inner_loops_may_depend_on_the_index_of_outer_ones() {
       %b = bufferization.to_tensor %to restrict writable : memref<9xf32> to tensor<9xf32>
       return %b : tensor<9xf32>
     }";
-    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Codegen::default());
+    let cost = only(&lower(&session, Language::Mlir, text, &[]), &Codegen::default());
     let additions = 1 + 3 + 5 + 7;
     assert_eq!(number_of(&cost.flops), additions);
     assert_eq!(number_of(&cost.bytes), 4 * (additions + 4));
@@ -284,12 +269,12 @@ fn inner_loops_may_depend_on_the_index_of_outer_ones() {
 
 #[test]
 fn unsupported_operations_have_unknown_work() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     let text = "func.func @f(%a: tensor<4x4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> {
       %d = linalg.reduce { arith.subf } ins(%a : tensor<4x4xf32>) outs(%c : tensor<4xf32>) dimensions = [1]
       return %d : tensor<4xf32>
     }";
-    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Codegen::default());
+    let cost = only(&lower(&session, Language::Mlir, text, &[]), &Codegen::default());
     assert_eq!((cost.flops, cost.bytes), (None, None));
     // The destination is not the result: one of the two is copied.
     assert!(cost.temporary_bytes.is_some());
@@ -445,9 +430,9 @@ const ALLOCATING: &[(Language, &str, &[usize], bool)] = &[
 
 #[test]
 fn memory_is_what_a_call_allocates() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     for (number, (language, text, arguments, has_scratch)) in ALLOCATING.iter().enumerate() {
-        let module = lower(&context, *language, text, &[]);
+        let module = lower(&session, *language, text, &[]);
         let options = Codegen::default();
         let cost = only(&module, &options);
         let (temporary, scratch) =
@@ -466,7 +451,7 @@ fn memory_is_what_a_call_allocates() {
 
 #[test]
 fn memory_in_parallel_loops_counts_once_per_thread() {
-    let context = tc_dialects::new_context();
+    let session = Session::new("cpu").unwrap();
     let text =
         "func.func @rows(%a: tensor<64x32xf32>, %c: tensor<64x32xf32>) -> tensor<64x32xf32> {
       %d = scf.forall (%i) in (64) shared_outs(%o = %c) -> tensor<64x32xf32> {
@@ -485,7 +470,7 @@ fn memory_in_parallel_loops_counts_once_per_thread() {
       }
       return %d : tensor<64x32xf32>
     }";
-    let module = lower(&context, Language::Mlir, text, &[]);
+    let module = lower(&session, Language::Mlir, text, &[]);
     let bytes = |threads| {
         let cost = only(&module, &Codegen { threads, ..Codegen::default() });
         number_of(&cost.temporary_bytes) + number_of(&cost.scratch_bytes)

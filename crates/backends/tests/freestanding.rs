@@ -7,7 +7,8 @@ use melior::ir::Module;
 use object::{Object, ObjectSymbol};
 use std::{fs, path::PathBuf};
 use tc_backends::{
-    Artifact, Codegen, Compiled, Form, Machine, builtins, cpu, hlo, runtime::Tensor,
+    Artifact, Codegen, Compiled, Form, Machine, Request, Session, Source, builtins, cpu,
+    runtime::Tensor,
 };
 
 /// What an object may refer to.
@@ -180,12 +181,10 @@ fn hlo_programs_need_no_library() {
     let mut compiled = 0;
     for entry in fs::read_dir(folder).expect("the cases").flatten() {
         let Ok(text) = fs::read(entry.path().join("module.hlo")) else { continue };
-        let (source, module, _) = tc_dialects::hlo::read("module.hlo", text);
-        let module = module.expect("valid text");
-        let context = tc_dialects::new_context();
-        let places = hlo::locations(&context, &module, &source);
-        let lowered = hlo::lower(&context, &module, &places).expect("a supported module");
-        let program = cpu::BACKEND.compile(&lowered, &options).expect("code");
+        let session = Session::with_backend(cpu::BACKEND, options.clone());
+        let program = session.open(Source::new("module.hlo", text)).expect("valid text");
+        let lowered = session.lower(&*program, &Request::default()).expect("a supported module");
+        let program = session.generate(&lowered).expect("code");
         let found = foreign_symbols(&*program);
         assert!(found.is_empty(), "{} needs {found:?}", entry.path().display());
         compiled += 1;

@@ -6,14 +6,16 @@
 
 use melior::ir::Module;
 use std::{
+    collections::BTreeMap,
     fmt::Write,
     sync::{LazyLock, mpsc},
     thread,
     time::Duration,
 };
 use tc_backends::{
-    cpu, interp,
-    run::{Error, Options, Session, Sizes, random_inputs},
+    Codegen, Error, Program as _, Request, cpu,
+    languages::tc::Program,
+    program::Sizes,
     runtime::{Tensor, npy},
 };
 use tc_dialects::{mlir, report, tc::import::import};
@@ -62,18 +64,21 @@ fn answer_to(bytes: &[u8], sizes: &Sizes) -> Answer {
         Answer::Refused(error.message.clone())
     };
     let Some(source) = import(&context, "hostile.tc", bytes, false) else { return refused() };
-    let Ok(session) = Session::new(&context, source, false) else { return refused() };
+    let Ok(program) = Program::new(&context, source, false) else { return refused() };
     let mut reason = None;
-    for def in session.defs().into_iter().take(10) {
-        if let Err(error) = session.shapes(def, sizes) {
+    for entry in program.entries().into_iter().take(10) {
+        let request = Request { entry: Some(entry), sizes: sizes.clone(), ..Request::default() };
+        if let Err(error) = program.entry(&request) {
             reason = Some(error.to_string());
         }
     }
-    let Some(def) = session.defs().first().copied() else { return Answer::Compiled(reason) };
-    let options = Options { dynamic: true, ..Options::default() };
-    match session.compile(def, sizes, cpu::BACKEND, &options) {
+    let request = Request { dynamic: true, ..Request::default() };
+    let compiled = program.lower(&request).and_then(|lowered| {
+        Ok(cpu::BACKEND.compile(&lowered.module, &Codegen::default())?.load()?)
+    });
+    match compiled {
         Ok(_) => Answer::Compiled(reason),
-        Err(Error::Diagnosed | Error::Compile(_)) => refused(),
+        Err(Error::Program(_) | Error::Compile(_)) => refused(),
         Err(error) => Answer::Refused(error.to_string()),
     }
 }
@@ -190,11 +195,10 @@ fn large_sizes() {
         let context = tc_dialects::new_context();
         let text = "def f(float(N, N, N) A) -> (O) { O(i) = A(i, i, i) }";
         let source = import(&context, "large.tc", text.as_bytes(), false).expect("it is right");
-        let session = Session::new(&context, source, false).expect("its ranges are known");
-        let def = session.def(None).expect("one function");
+        let program = Program::new(&context, source, false).expect("its ranges are known");
         let sizes: Sizes = [("N".to_string(), (1 << 31) - 1)].into();
-        let shapes = session.shapes(def, &sizes).expect("the sizes are legal");
-        let inputs = random_inputs(def, &shapes, &sizes, 0, |_| false);
+        let entry = program.entry(&Request { sizes, ..Request::default() });
+        let inputs = entry.expect("the sizes are legal").complete(BTreeMap::new(), 0);
         inputs.err().map(|error| error.to_string())
     });
     assert!(message.is_some_and(|it| it.contains("too large")));
@@ -204,12 +208,12 @@ fn large_sizes() {
         let text =
             "def f(float(4) A) -> (O) { O +=! A(0) where i in 0:2147483647, j in 0:2147483647 }";
         let source = import(&context, "large.tc", text.as_bytes(), false).expect("it is right");
-        let session = Session::new(&context, source, false).expect("its ranges are known");
-        let def = session.def(None).expect("one function");
+        let program = Program::new(&context, source, false).expect("its ranges are known");
         let inputs = [Tensor::from_values(&[4], &[0.0f32; 4]).expect("four values")];
-        interp::run(def.op(), &inputs).err().map(|error| error.to_string())
+        let error = program.interpret(&Request::default(), &inputs).err();
+        error.map(|error| error.to_string())
     });
-    assert!(error.is_some_and(|it| it.starts_with("large.tc:1:")));
+    assert!(error.is_some_and(|it| it.starts_with("the interpreter: large.tc:1:")));
 }
 
 #[test]
@@ -278,7 +282,7 @@ fn front(bytes: &[u8]) {
     let context = tc_dialects::new_context();
     let (_, diagnostics) = report::collect(&context);
     if let Some(source) = import(&context, "damaged.tc", bytes, false)
-        && Session::new(&context, source, false).is_ok()
+        && Program::new(&context, source, false).is_ok()
     {
         return;
     }

@@ -8,24 +8,19 @@ mod device;
 use device::{Run, compare_program};
 use melior::{Context, ir::Module};
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 use tc_backends::{
-    Codegen,
+    Codegen, Program as _, Request, Session, Source,
     backend::KernelCounts,
-    hlo,
+    languages::{hlo, tc, tml},
     nvvm::{self, emulator, machines},
-    run::{self, Session, Sizes, random_inputs},
+    program::{Lowered, Sizes, in_memory},
     runtime::{ElementType, Tensor, npy::load, random},
-    tml,
 };
-use tc_dialects::{
-    hlo::ArrayShape,
-    mlir, report,
-    tc::import::import,
-    tml::{import::import_program, syntax::read},
-};
+use tc_dialects::{mlir, report, tc::import::import};
 use tc_passes::run_pipeline;
 
 fn root() -> PathBuf {
@@ -73,15 +68,14 @@ fn compare_in(
 
 /// Runs a module of HLO on tensors, or on random ones if these are not what it takes.
 fn run_hlo(name: &str, text: &str, inputs: Option<Vec<Tensor>>) -> Result<Run, String> {
-    let (source, module, diagnostics) = tc_dialects::hlo::read(name, text.as_bytes().to_vec());
-    let module = module.ok_or_else(|| diagnostics[0].message.clone())?;
     compare_in(&tc_dialects::new_context(), |context| {
-        let locations = hlo::locations(context, &module, &source);
-        let lowered = hlo::lower(context, &module, &locations);
-        let mut lowered = lowered.map_err(|error| error.to_string())?;
+        let program = hlo::Program::read(context, name, text.into());
+        let program = program.map_err(|error| error.to_string())?;
+        let lowered = program.lower(&Request::default()).map_err(|error| error.to_string())?;
+        let Lowered { module: mut lowered, function, .. } = lowered;
         // A complex array is two tensors for callers.
         run_pipeline(&mut lowered, "split-complex").map_err(|error| error.to_string())?;
-        let mut drawn = random_tensors(&lowered, "main", &[], 1);
+        let mut drawn = random_tensors(&lowered, &function, &[], 1);
         // Files have no type for some elements, and complex numbers are two tensors each.
         let place = |tensor: &Tensor| (tensor.element(), tensor.shape().to_vec());
         let fits = |it: &Vec<Tensor>| it.iter().map(place).eq(drawn.iter().map(place));
@@ -89,7 +83,7 @@ fn run_hlo(name: &str, text: &str, inputs: Option<Vec<Tensor>>) -> Result<Run, S
             drawn = inputs;
         }
         let inputs = drawn;
-        compare_program(&lowered, "main", &[&inputs], &emulator::Options::default())
+        compare_program(&lowered, &function, &[&inputs], &emulator::Options::default())
     })
 }
 
@@ -359,21 +353,19 @@ const ROW_PROGRAMS: [(&str, &str); 6] = [
 
 /// Runs a module of HLO on zeros in the emulator.
 fn counts(text: &str) -> Vec<KernelCounts> {
-    let (source, module, diagnostics) = tc_dialects::hlo::read("rows.hlo", text.into());
-    let module = module.unwrap_or_else(|| panic!("{}", source.render_all(&diagnostics)));
-    let context = tc_dialects::new_context();
     let emulator = nvvm::BACKEND.on_device("emulator").expect("a device");
     let codegen = Codegen::new(machines().remove(0));
-    let locations = hlo::locations(&context, &module, &source);
-    let executable = hlo::Executable::compile(&context, &module, &locations, emulator, &codegen);
-    let executable = executable.expect("a supported program");
-    let zeros = |shape: &ArrayShape| {
-        let bytes = vec![0; shape.num_bytes().expect("a small array") as usize];
-        hlo::Array { shape: shape.clone(), bytes }
-    };
-    let inputs: Vec<_> = executable.parameters().iter().map(zeros).collect();
-    executable.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    executable.code().counts()
+    let session = Session::with_backend(emulator, codegen);
+    let program = session.open(Source::new("rows.hlo", text));
+    let program = program.unwrap_or_else(|error| panic!("{error}"));
+    let request = Request::default();
+    let executable = session.compile(&*program, &request).expect("a supported program");
+    let entry = program.entry(&request).expect("an entry");
+    let zeros = entry.inputs.iter().map(|it| Tensor::zeros(in_memory(it.element), &it.dims()));
+    let zeros = zeros.collect::<Result<Vec<_>, _>>().expect("small arrays");
+    let results = executable.run(&zeros.iter().collect::<Vec<_>>());
+    results.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    executable.counts()
 }
 
 #[test]
@@ -474,23 +466,22 @@ fn examples_of_tc_agree_at_several_sizes_without_recompilation() {
 fn run_tc(name: &str, text: &[u8], def: Option<&str>, sizes: &[Sizes]) -> Result<Run, String> {
     compare_in(&tc_dialects::new_context(), |context| {
         let source = import(context, name, text, false).ok_or("a valid program")?;
-        let session = Session::new(context, source, false).map_err(|it| it.to_string())?;
-        let def = session.def(def).map_err(|it| it.to_string())?;
-        let options = run::Options { dynamic: true, ..run::Options::default() };
-        let module = session.lower(None, &options).map_err(|it| it.to_string())?;
-        let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name.to_string()).collect();
+        let program = tc::Program::new(context, source, false).map_err(|it| it.to_string())?;
+        let request = Request { entry: def.map(Into::into), dynamic: true, ..Request::default() };
+        let lowered = program.lower(&request).map_err(|it| it.to_string())?;
+        let own = program.sizes(def).map_err(|it| it.to_string())?;
         let mut inputs = Vec::new();
         for (seed, sizes) in sizes.iter().enumerate() {
             let sizes = sizes.iter().filter(|(name, _)| own.contains(name));
-            let sizes = &sizes.map(|(name, size)| (name.clone(), *size)).collect();
-            let shapes = session.shapes(def, sizes).map_err(|it| it.to_string())?;
-            let drawn = random_inputs(def, &shapes, sizes, seed as u64, |_| false);
-            let mut drawn = drawn.map_err(|it| it.to_string())?;
-            let tensors = shapes.inputs.iter().map(|(name, ..)| drawn.remove(name).expect("drawn"));
-            inputs.push(tensors.collect::<Vec<_>>());
+            let sizes = sizes.map(|(name, size)| (name.clone(), *size)).collect();
+            let entry = program.entry(&Request { sizes, ..request.clone() });
+            let entry = entry.map_err(|it| it.to_string())?;
+            let drawn = entry.complete(BTreeMap::new(), seed as u64);
+            inputs.push(drawn.map_err(|it| it.to_string())?);
         }
         let inputs: Vec<_> = inputs.iter().map(|it| &it[..]).collect();
-        compare_program(&module, def.name(), &inputs, &emulator::Options::default())
+        let Lowered { module, function, .. } = lowered;
+        compare_program(&module, &function, &inputs, &emulator::Options::default())
     })
 }
 
@@ -534,16 +525,12 @@ fn programs_of_tml_agree() {
 
       s = A # B . [2 3, 1 4]
       v = A # B # u . [2 3, 4 5]";
-    let (source, checked, diagnostics) = read("test.tml", text.as_bytes().to_vec());
-    assert!(diagnostics.is_empty(), "{}", source.render_all(&diagnostics));
     let result = compare_in(&tc_dialects::new_context(), |context| {
-        let module = import_program(context, &source, &checked);
-        let options = tml::executable::Options::default();
-        let module = tml::executable::lower(&module, &options).map_err(|it| it.to_string())?;
-        let function = mlir::ops(mlir::block_ref(module.body()))[0];
-        let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
-        let inputs = random_tensors(&module, name, &[], 1);
-        compare_program(&module, name, &[&inputs], &emulator::Options::default())
+        let program = tml::Program::read(context, "test.tml", text.into());
+        let lowered = program.and_then(|program| program.lower(&Request::default()));
+        let Lowered { module, function, .. } = lowered.map_err(|it| it.to_string())?;
+        let inputs = random_tensors(&module, &function, &[], 1);
+        compare_program(&module, &function, &[&inputs], &emulator::Options::default())
     });
     let run = result.unwrap_or_else(|error| panic!("{error}"));
     assert!(0 < run.elements && 0 < run.kernels, "{run:?}");

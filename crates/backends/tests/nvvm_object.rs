@@ -10,11 +10,9 @@ use std::{
     process::{Command, Output},
 };
 use tc_backends::{
-    Artifact, Codegen, Form,
+    Artifact, Codegen, Form, Request, Session, Source,
     nvvm::{BACKEND, Device, Emulator, Launch, emulator, machines},
-    run::{self, Session},
 };
-use tc_dialects::tc::import::import;
 
 /// A function with a check, a constant, a buffer in the workspace, and a loop that reads.
 const DOUBLING: &str = r#"
@@ -230,13 +228,12 @@ fn a_table_of_functions_in_c_gets_the_calls_of_the_object() {
 /// Compiles `softmax.tc` of the examples for all sizes. Returns the folder of the files, and the manifest.
 fn softmax(folder: &str) -> (PathBuf, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let context = tc_dialects::new_context();
     let text = fs::read(root.join("tc/softmax.tc")).expect("the example is there");
-    let source = import(&context, "softmax.tc", &text, false).expect("a valid program");
-    let session = Session::new(&context, source, false).expect("one definition");
-    let options = run::Options { dynamic: true, ..run::Options::default() };
-    let module = session.lower(None, &options).expect("a valid program");
-    let program = compile(&module);
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("softmax.tc", text)).expect("a valid program");
+    let request = Request { dynamic: true, ..Request::default() };
+    let lowered = session.lower(&*program, &request).expect("a valid program");
+    let program = compile(&lowered.module);
     let manifest = program.interface(Form::Ptx, "softmax").unwrap().text;
     let folder = write(folder, "softmax", &*program);
     for file in ["softmax.c", "device.h"] {

@@ -11,9 +11,10 @@ use melior::ir::Module;
 use std::path::{Path, PathBuf};
 use support::passes::{Stats, check_passes};
 use tc_backends::{
-    Codegen,
-    hlo::{self as backend, Array},
+    Codegen, Program as _, Request,
     interp::compare,
+    languages::hlo::{Array, Program, arrays},
+    program::Layout,
     runtime::{Tensor, npy},
 };
 use tc_dialects::{
@@ -93,10 +94,13 @@ fn draw(number: usize, shape: &ArrayShape) -> Array {
     Array { shape: shape.clone(), bytes }
 }
 
-fn arrays(shape: &hlo::Shape) -> Vec<ArrayShape> {
-    let mut arrays = Vec::new();
-    shape.for_each_array(&mut |array| arrays.push(array.clone()));
-    arrays
+/// The tensors that hold an array in compiled code.
+fn parts(array: &Array) -> Vec<Tensor> {
+    let is_complex = array.shape.element_type.is_complex();
+    let layout = if is_complex { Layout::Complex } else { Layout::Plain };
+    let value = array.to_tensor().expect("there is memory");
+    let parts = layout.split(&value, Vec::new).expect("there is memory");
+    parts.into_iter().map(|it| it.into_owned()).collect()
 }
 
 /// Checks a module, whose parameters and results are in files beside it. Without files the parameters are
@@ -110,28 +114,32 @@ fn check(path: &Path) -> Result<Option<Stats>, String> {
     let context = tc_dialects::new_context();
     let (_, received) = report::collect(&context);
     let Some(module) = module else { return Ok(None) };
-    let places = backend::locations(&context, &module, &source);
-    let Ok(mut lowered) = backend::convert(&context, &module, &places) else { return Ok(None) };
+    let program = Program::new(&context, source, module);
+    let Ok(mut lowered) = program.convert() else { return Ok(None) };
 
-    let parameters = module.entry().parameter_shapes().flat_map(arrays);
-    let inputs = parameters.enumerate().map(|(number, shape)| {
+    let [parameters, results] = arrays(program.module());
+    let inputs = parameters.into_iter().enumerate().map(|(number, shape)| {
         let file = folder.join(format!("in{number}.npy"));
-        if file.exists() { load(&file, &shape) } else { draw(number, &shape) }
+        if file.exists() { load(&file, shape) } else { draw(number, shape) }
     });
-    let inputs: Vec<Tensor> =
-        inputs.flat_map(|it| backend::to_tensors(&it).expect("there is memory")).collect();
-    let outcomes = backend::interpret(&lowered, &inputs).map_err(|error| error.to_string())?;
+    let arrays: Vec<_> = inputs.collect();
+    let values = arrays.iter().map(|it| it.to_tensor().expect("there is memory"));
+    let outcomes = program.interpret(&Request::default(), &values.collect::<Vec<_>>());
+    let outcomes = outcomes.map_err(|error| match error {
+        tc_backends::Error::Interpret(error) => error.to_string(),
+        error => error.to_string(),
+    })?;
+    let inputs: Vec<_> = arrays.iter().flat_map(parts).collect();
     let other = OTHER.iter().find(|(name, _)| *name == case).map_or(&[][..], |(_, list)| list);
     let mut rest = outcomes.iter();
-    for (number, shape) in arrays(&module.entry().root().shape).iter().enumerate() {
+    for (number, shape) in results.into_iter().enumerate() {
         let file = folder.join(format!("out{number}.npy"));
-        let parts = rest.by_ref().take(shape.element_type.num_parts());
+        let outcomes = rest.by_ref().take(shape.element_type.num_parts());
         if !file.exists() || other.contains(&number) {
-            parts.for_each(drop);
+            outcomes.for_each(drop);
             continue;
         }
-        let expected = backend::to_tensors(&load(&file, shape)).expect("there is memory");
-        for (outcome, expected) in parts.zip(&expected) {
+        for (outcome, expected) in outcomes.zip(&parts(&load(&file, shape))) {
             compare(outcome, expected).map_err(|error| format!("JAX, result {number} {error}"))?;
         }
     }

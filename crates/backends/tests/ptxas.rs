@@ -3,7 +3,7 @@
 use melior::ir::Module;
 use std::{env, path::Path, sync::Once};
 use tc_backends::{
-    Codegen, Error,
+    Codegen, backend,
     nvvm::{assemble, machines, ptx},
 };
 
@@ -141,6 +141,6 @@ fn rejected_code_is_an_error_with_the_reason() {
     let text =
         ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n  nothing;\n}\n";
     let error = assemble(text, &machine).expect_err("it is not PTX");
-    assert!(matches!(error, Error::Assembler(_)), "{error}");
+    assert!(matches!(error, backend::Error::Assembler(_)), "{error}");
     assert!(error.to_string().contains("line 5"), "{error}");
 }

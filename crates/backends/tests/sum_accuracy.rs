@@ -2,15 +2,7 @@
 //! of a contiguous copy of the same terms.
 
 use melior::{ir::Module, pass::PassManager, utility::parse_pass_pipeline};
-use tc_backends::{
-    Codegen, Machine, axon, cpu,
-    hlo::{Array, Executable, locations},
-    runtime::Tensor,
-};
-use tc_dialects::{
-    element::ElementType,
-    hlo::{self, ArrayShape},
-};
+use tc_backends::{Codegen, Machine, Request, Session, Source, cpu, runtime::Tensor};
 
 /// The error of a compiled sum is at most this multiple of the error of pairwise summation.
 const BOUND: f64 = 4.0;
@@ -137,15 +129,12 @@ fn random_inputs(kind: usize, shapes: &[&[usize]]) -> Vec<Vec<f32>> {
     streams.map(|(stream, shape)| numbers(kind, stream, shape.iter().product())).collect()
 }
 
-fn array(shape: &[usize], values: &[f32]) -> Array {
-    let dims: Vec<_> = shape.iter().map(|extent| *extent as i64).collect();
-    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    Array { shape: ArrayShape::new(ElementType::F32, dims), bytes }
+fn array(shape: &[usize], values: &[f32]) -> Tensor {
+    Tensor::from_values(shape, values).expect("as many values")
 }
 
-fn values(array: &Array) -> Vec<f32> {
-    let parts = array.bytes.chunks_exact(4);
-    parts.map(|it| f32::from_le_bytes([it[0], it[1], it[2], it[3]])).collect()
+fn values(tensor: &Tensor) -> Vec<f32> {
+    tensor.to_values().expect("floats")
 }
 
 /// Runs an HLO module and compares its first result.
@@ -155,14 +144,12 @@ fn check_hlo(
     shapes: &[&[usize]],
     terms: impl Fn(&[Vec<f32>], usize) -> Vec<[f32; 2]>,
 ) {
-    let (source, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
-    let module = module.unwrap_or_else(|| panic!("{what}: {}", diagnostics[0].message));
-    let context = tc_dialects::new_context();
-    let places = locations(&context, &module, &source);
     let compiled = targets().into_iter().map(|options| {
-        let executable = Executable::compile(&context, &module, &places, cpu::BACKEND, &options)
-            .unwrap_or_else(|error| panic!("{what}: {error}"));
-        (options, executable)
+        let session = Session::with_backend(cpu::BACKEND, options.clone());
+        let program = session.open(Source::new("test.hlo", text));
+        let executable =
+            program.and_then(|program| session.compile(&*program, &Request::default()));
+        (options, executable.unwrap_or_else(|error| panic!("{what}: {error}")))
     });
     let compiled: Vec<_> = compiled.collect();
     for kind in 0..KINDS {
@@ -171,7 +158,8 @@ fn check_hlo(
             shapes.iter().zip(&inputs).map(|(shape, values)| array(shape, values)).collect();
         let mut sums = None;
         for (options, executable) in &compiled {
-            let found = values(&executable.run(&arrays).expect("it runs")[0]);
+            let found =
+                values(&executable.run(&arrays.iter().collect::<Vec<_>>()).expect("it runs")[0]);
             let sums =
                 sums.get_or_insert_with(|| Sums::new(found.len(), |place| terms(&inputs, place)));
             sums.check(&format!("{what}, kind {kind}, {} threads", options.threads), &found);
@@ -353,18 +341,16 @@ fn hlo_gradient_of_weights() {
 fn axon_sum() {
     let (m, n) = (25_000, 24);
     let source = "fn(x : f32 [m, n]) { reduce(+, 0, x) }";
-    for for_all_sizes in [false, true] {
-        let program = axon::Program::read("test.axon", source.into()).expect("it is correct");
-        let function = axon::Function::new(program, None, cpu::BACKEND, Codegen::default());
-        let mut function = function.expect("it has one entry");
-        if for_all_sizes {
-            function = function.for_all_sizes();
-        }
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("test.axon", source)).expect("it is correct");
+    for dynamic in [false, true] {
+        let request = Request { dynamic, ..Request::default() };
         for kind in 0..KINDS {
             let input = numbers(kind, 0, m * n);
-            let results = function.call(&[array(&[m, n], &input)]).expect("it runs");
+            let results = session.call(&*program, &request, &[&array(&[m, n], &input)]);
+            let results = results.expect("it runs");
             let sums = Sums::new(n, |place| strided(&input, place, n, m));
-            let what = format!("Axon, kind {kind}, for all sizes: {for_all_sizes}");
+            let what = format!("Axon, kind {kind}, for all sizes: {dynamic}");
             sums.check(&what, &values(&results[0]));
         }
     }

@@ -2,18 +2,16 @@
 //! or an object.
 
 use clap::{Parser, ValueEnum};
-use melior::{Context, ir::Module};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tc_backends::{Artifact, Codegen, Form, Stage, run::Error};
+use tc_backends::{Artifact, Error, Form, Session, Stage, program::Lowered};
 use tc_dialects::Language;
 use tc_tools::{
-    axon,
-    command_line::{Compilation, Source, Text, parse, print, run_tool},
-    cost, hlo, tml,
+    command_line::{Compilation, Source, parse, print, run_tool},
+    cost,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -101,21 +99,21 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let emitted = arguments.emit.unwrap_or_else(|| Emit::of(backend.forms()[0]));
     let output = output(arguments, emitted)?;
     arguments.compilation.enable_ir_printing();
-    let context = tc_dialects::new_context();
-    let text = arguments.source.read()?;
-    let module = lower(arguments, &context, text, &codegen)?;
+    let session = Session::with_backend(backend, codegen);
+    session.print_diagnostics();
+    let lowered = lower(arguments, &session)?;
     if let Some(Report::Json) = arguments.report {
-        let lines = backend.cost(&module, &codegen)?;
-        let lines = lines.iter().map(|cost| format!("{}\n", cost::report(cost, codegen.threads)));
+        let (costs, threads) = (session.costs(&lowered)?, session.codegen().threads);
+        let lines = costs.iter().map(|cost| format!("{}\n", cost::report(cost, threads)));
         return write(&output, lines.collect::<String>().as_bytes());
     }
     let staged = |stage| {
-        let module = backend.lower_to(&module, &codegen, stage)?;
+        let module = session.lower_to(&lowered, stage)?;
         write(&output, format!("{}", module.as_operation()).as_bytes())
     };
-    let emit = |form| emit(form, &output, &*backend.compile(&module, &codegen)?);
+    let emit = |form| emit(form, &output, &*session.generate(&lowered)?);
     match emitted {
-        Emit::Imap => write(&output, format!("{}", module.as_operation()).as_bytes()),
+        Emit::Imap => write(&output, format!("{}", lowered.module.as_operation()).as_bytes()),
         Emit::Scf => staged(Stage::Loops),
         Emit::LlvmDialect => staged(Stage::Llvm),
         Emit::Llvm => emit(Form::LlvmIr),
@@ -127,48 +125,38 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 /// The program as fused `imap` operations.
-fn lower<'c>(
-    arguments: &Arguments,
-    context: &'c Context,
-    text: Text,
-    codegen: &Codegen,
-) -> Result<Module<'c>, Error> {
+fn lower<'c>(arguments: &Arguments, session: &'c Session) -> Result<Lowered<'c>, Error> {
     let Arguments { source, compilation, .. } = arguments;
-    let sizes = compilation.sizes()?;
-    let entry = source.entry.as_deref();
+    let mut text = source.read()?;
+    let usage = |message: &str| Err(Error::Usage(message.to_string()));
+    let has_entry = source.entry.is_some();
     if text.language == Language::Hlo {
-        if !sizes.is_empty() || entry.is_some() {
-            let message = "an HLO program has fixed sizes and one entry; \
-                           remove '--size' and '--entry'";
-            return Err(Error::Usage(message.to_string()));
+        if has_entry || !compilation.sizes()?.is_empty() {
+            return usage(
+                "an HLO program has fixed sizes and one entry; remove '--size' and '--entry'",
+            );
         }
-        return hlo::Program::read(text)?.lower(context);
+    } else {
+        compilation.check_language(text.language)?;
     }
-    compilation.check_language(text.language)?;
-    match text.language {
-        Language::Tml => {
-            if entry.is_some() {
-                let message = "a TML file is one program; remove '--entry'";
-                return Err(Error::Usage(message.to_string()));
-            }
-            let program = tml::Program::read(text)?;
-            program.lower(context, &program.options(compilation, codegen.clone()))
-        }
-        Language::Axon => axon::compile(context, text, entry, compilation),
-        _ => {
-            let session = source.open(context, &text, false)?;
-            let options = compilation.options(codegen.clone(), true);
-            match entry {
-                Some(name) if session.defs().is_empty() && sizes.is_empty() => {
-                    session.lower_function(name, &options)
-                }
-                entry => {
-                    let def = entry.map(|name| session.def(Some(name))).transpose()?;
-                    session.specialize(def, &sizes, &options)
-                }
-            }
-        }
+    if text.language == Language::Tml && has_entry {
+        return usage("a TML file is one program; remove '--entry'");
     }
+    text.strict_names = compilation.strict_names();
+    let name = text.name.clone();
+    let program = session.open(text)?;
+    let mut request = compilation.request(source.entry.clone(), session.codegen())?;
+    request.dynamic = true;
+    if program.language() == Language::Mlir && !request.sizes.is_empty() {
+        return Err(Error::Rejected(
+            "the file has no 'tc.def', so that its functions cannot be specialized to sizes".into(),
+        ));
+    }
+    let lowered = session.lower(&*program, &request)?;
+    if let Some(note) = &lowered.note {
+        eprintln!("{name}: note: {note}");
+    }
+    Ok(lowered)
 }
 
 /// Writes generated code in a form. The description for its callers goes beside code that they load.

@@ -27,12 +27,14 @@ pub use report::Report;
 use row::{Mismatch, object};
 use serde_json::Value;
 use std::{
+    borrow::Cow,
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
+use tc_backends::runtime::Tensor;
 use tc_dialects::files;
 
 /// The largest file that is read.
@@ -198,18 +200,18 @@ pub fn run(paths: &[PathBuf], options: &Options) -> Report {
     Report { cases: cases.into_iter().map(|pending| pending.case).collect() }
 }
 
-/// Compares the results of an HLO program with those in its folder, as its `case.json` describes
+/// Compares the results of the HLO program of a text with those in its folder, as its `case.json` describes
 /// them: exactly, or within a bound that follows from the number of operations.
 ///
 /// # Errors
 /// What is expected and what was found instead.
 pub fn check_hlo_results(
     folder: &Path,
-    module: &tc_dialects::hlo::Module,
-    inputs: &[tc_backends::hlo::Array],
-    results: &[tc_backends::hlo::Array],
+    text: Vec<u8>,
+    inputs: &[Tensor],
+    results: &[Cow<Tensor>],
 ) -> Result<(), String> {
-    hlo::check(folder, module, inputs, results)
+    hlo::check(folder, text, inputs, results)
 }
 
 /// A case and, until it has been run, how to.

@@ -2,7 +2,7 @@
 //! comparisons of them joined by `&&`. They are compared by value, at given sizes.
 
 use super::row::Mismatch;
-use tc_backends::run::Sizes;
+use tc_backends::program::Sizes;
 use tc_ir::{Context, Expr, IndexingMap, Var, text::parse_expr};
 
 /// Size variables, numbered as runtime variables, and an arena of expressions over them.

@@ -203,32 +203,6 @@ impl Compiled {
         let number = self.signatures.iter().position(|signature| signature.name == name)?;
         Some(Function { signature: &self.signatures[number], code: &*self.code, number })
     }
-
-    /// All functions, in order.
-    pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
-        let code = &*self.code;
-        self.signatures.iter().enumerate().map(move |(number, signature)| Function {
-            signature,
-            code,
-            number,
-        })
-    }
-}
-
-/// What a call is made of: tensors as the compiled function takes them. They serve any number of
-/// calls; the outputs hold the results of the last one.
-#[derive(Default)]
-pub struct Buffers {
-    pub(crate) inputs: Vec<Tensor>,
-    pub(crate) outputs: Vec<Tensor>,
-}
-
-impl Buffers {
-    /// Calls the function with these tensors; see [`Function::call`].
-    pub(crate) fn call(&mut self, function: Function) -> Result<(), CallError> {
-        let inputs: Vec<_> = self.inputs.iter().collect();
-        function.call(&inputs, &mut self.outputs)
-    }
 }
 
 /// A function of compiled code.
@@ -301,6 +275,18 @@ impl<'a> Function<'a> {
     /// # Errors
     /// As [`call`](Self::call), and if the shape of an output cannot be computed.
     pub fn run(self, arguments: &[&Tensor]) -> Result<Vec<Tensor>, CallError> {
+        let mut outputs = self.outputs(arguments, None)?;
+        self.call(&arguments[..self.num_inputs()], &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// The outputs for a call with the arguments that [`run`](Self::run) takes: initial contents, and zeros for the
+    /// others, of these shapes or of those that the signature determines.
+    pub(crate) fn outputs(
+        self,
+        arguments: &[&Tensor],
+        shapes: Option<&[Vec<usize>]>,
+    ) -> Result<Vec<Tensor>, CallError> {
         let read = self.signature.arguments.iter().filter(|it| it.role != Role::Output).count();
         count("tensors", read, arguments.len())?;
         let (inputs, contents) = arguments.split_at(self.num_inputs());
@@ -309,21 +295,19 @@ impl<'a> Function<'a> {
         self.check_inputs(inputs, &mut sizes)?;
         let mut outputs: BTreeMap<usize, Tensor> = BTreeMap::new();
         for (number, argument) in self.signature.arguments.iter().enumerate() {
-            let tensor = match argument.role {
-                Role::Input => continue,
-                Role::InOut => (*contents.next().expect("counted above")).clone(),
-                Role::Output => allocate(argument, &sizes)?,
+            let result = argument.output.unwrap_or_default();
+            let tensor = match (argument.role, shapes.and_then(|shapes| shapes.get(result))) {
+                (Role::Input, _) => continue,
+                (Role::InOut, _) => (*contents.next().expect("counted above")).clone(),
+                (Role::Output, Some(shape)) => Tensor::zeros(argument.element, shape)
+                    .map_err(|error| CallError::Allocation(argument.name.clone(), error))?,
+                (Role::Output, None) => allocate(argument, &sizes)?,
             };
             outputs.insert(number, tensor);
         }
-        let mut outputs: Vec<_> = self
-            .signature
-            .outputs()
-            .iter()
-            .map(|number| outputs.remove(number).expect("one tensor per output"))
-            .collect();
-        self.call(inputs, &mut outputs)?;
-        Ok(outputs)
+        let order = self.signature.outputs();
+        let outputs = order.iter().map(|number| outputs.remove(number));
+        Ok(outputs.map(|it| it.expect("one tensor per output")).collect())
     }
 
     fn check_inputs(

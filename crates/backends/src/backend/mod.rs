@@ -30,10 +30,10 @@ mod call;
 mod profile;
 mod signature;
 
-pub use call::{Buffers, CallError, Code, Compiled, Descriptor, Function, KernelCounts};
+pub use call::{CallError, Code, Compiled, Descriptor, Function, KernelCounts};
 pub use profile::{KernelTimes, Profile};
-pub(crate) use signature::read as read_signatures;
 pub use signature::{Argument, Extent, Formulas, Role, Signature};
+pub(crate) use signature::{inputs_of, read as read_signatures, report_type};
 
 use melior::ir::Module;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! leave on it.
 
 use crate::runtime::ElementType;
-use melior::ir::{Attribute, Module, ValueLike, attribute::DictionaryAttribute};
+use melior::ir::{Attribute, Module, Type, ValueLike, attribute::DictionaryAttribute};
 use std::collections::BTreeMap;
 use tc_dialects::{imap, mlir};
 use tc_ir::{Context, IndexingMap, Var};
@@ -123,6 +123,28 @@ impl Signature {
         found
     }
 
+    /// Whether the shapes of the inputs determine those of all outputs.
+    pub(crate) fn determines_outputs(&self) -> bool {
+        let (outputs, inputs): (Vec<_>, Vec<_>) =
+            self.arguments.iter().partition(|it| it.role == Role::Output);
+        let is_known = |name: &String| {
+            let mut extents = inputs.iter().flat_map(|input| &input.shape);
+            extents.any(|it| matches!(it, Extent::Size(size) if size == name))
+        };
+        let ir = Context::new();
+        outputs.into_iter().all(|output| {
+            output.shape.iter().all(|extent| match extent {
+                Extent::Constant(_) => true,
+                Extent::Size(name) => is_known(name),
+                Extent::Computed(_) => {
+                    let formulas = output.extents.as_ref();
+                    formulas.is_some_and(|it| it.map(&ir).1.iter().all(is_known))
+                }
+                Extent::Unknown => false,
+            })
+        })
+    }
+
     /// The extents that only the caller knows, by argument and dimension, in the order in which
     /// they are passed.
     pub(crate) fn unknown_extents(&self) -> impl Iterator<Item = (usize, usize)> {
@@ -152,29 +174,15 @@ pub(crate) fn read(module: &Module) -> Option<Vec<Signature>> {
     let mut signatures = Vec::new();
     for op in mlir::ops(mlir::block_ref(module.body())) {
         let Some(body) = mlir::body(op, 0).filter(|_| mlir::is(op, "func.func")) else { continue };
-        let attributes = mlir::array_attr(op, "arg_attrs");
         let mut arguments = Vec::new();
-        for (number, value) in mlir::arguments(body).into_iter().enumerate() {
-            let dictionary = attributes.get(number).copied();
-            let dictionary = dictionary.and_then(|it| DictionaryAttribute::try_from(it).ok());
-            let get = |name: &str| dictionary.as_ref().and_then(|it| it.element_by_name(name));
-            let Some(argument) = read_argument(number, value, &get) else {
+        for (number, (value, described)) in described_arguments(op, body).enumerate() {
+            let get = |name: &str| described.as_ref().and_then(|it| it.element_by_name(name));
+            let argument = mlir::is_memref(value.r#type())
+                .then(|| read_argument(number, value, &get))
+                .flatten();
+            let Some(argument) = argument else {
                 let role = if get("tc.output").is_some() { "a result" } else { "an argument" };
-                let ty = value.r#type();
-                // Tensors are buffers by now.
-                let found = match mlir::is_memref(ty) {
-                    true => format!("{role} with elements of type '{}'", mlir::element_type(ty)),
-                    false => format!("{role} of type '{ty}'"),
-                };
-                let names: Vec<_> = ElementType::ALL.iter().map(|it| it.name()).collect();
-                tc_dialects::report::Report::op_error(
-                    op,
-                    format!(
-                        "has {found}, which callers cannot pass; expected tensors or buffers of {}",
-                        names.join(", ")
-                    ),
-                )
-                .emit();
+                report_type(op, role, value.r#type());
                 return None;
             };
             arguments.push(argument);
@@ -188,15 +196,68 @@ pub(crate) fn read(module: &Module) -> Option<Vec<Signature>> {
     Some(signatures)
 }
 
+/// The inputs of a function on tensors, as [`read`] describes them after lowering; `None`, with an error reported, if
+/// an element type has no counterpart in memory.
+pub(crate) fn inputs_of(function: mlir::Op) -> Option<Vec<Argument>> {
+    let results = mlir::array_attr(function, "res_attrs");
+    let body = mlir::body(function, 0)?;
+    let argument = |(number, (value, described)): (usize, (mlir::Val<'_>, Option<_>))| {
+        let described: Option<DictionaryAttribute> = described;
+        let own = |name: &str| described.as_ref().and_then(|it| it.element_by_name(name));
+        // The result that the argument receives has the same name. Its extents are those of the argument.
+        let is_result = |result: &&Attribute| {
+            let name = mlir::dictionary_entry(**result, "tc.name");
+            name.is_some() && name == own("tc.name")
+        };
+        let result = own("tc.inout").and_then(|_| results.iter().find(is_result));
+        let get = |name: &str| match (own(name), result) {
+            (None, Some(result)) => mlir::dictionary_entry(*result, name),
+            (own, _) => own,
+        };
+        let Some(mut argument) = read_argument(number, value, &get) else {
+            report_type(function, "an argument", value.r#type());
+            return None;
+        };
+        if result.is_some() {
+            argument.role = Role::InOut;
+        }
+        Some(argument)
+    };
+    described_arguments(function, body).enumerate().map(argument).collect()
+}
+
+/// The arguments of a function with their attributes.
+fn described_arguments<'c>(
+    function: mlir::Op<'c>,
+    body: mlir::Blk<'c>,
+) -> impl Iterator<Item = (mlir::Val<'c>, Option<DictionaryAttribute<'c>>)> {
+    let attributes = mlir::array_attr(function, "arg_attrs");
+    let described = move |number: usize| {
+        attributes.get(number).and_then(|it| DictionaryAttribute::try_from(*it).ok())
+    };
+    let values = mlir::arguments(body).into_iter().enumerate();
+    values.map(move |(number, value)| (value, described(number)))
+}
+
+/// Reports an argument or a result that callers cannot pass.
+pub(crate) fn report_type(function: mlir::Op, role: &str, ty: Type) {
+    let found = match mlir::element_type(ty) == ty {
+        true => format!("{role} of type '{ty}'"),
+        false => format!("{role} with elements of type '{}'", mlir::element_type(ty)),
+    };
+    let names: Vec<_> = ElementType::ALL.iter().map(|it| it.name()).collect();
+    let names = names.join(", ");
+    let message =
+        format!("has {found}, which callers cannot pass; expected tensors or buffers of {names}");
+    tc_dialects::report::Report::op_error(function, message).emit();
+}
+
 fn read_argument<'c>(
     number: usize,
     value: mlir::Val<'c>,
     get: &dyn Fn(&str) -> Option<Attribute<'c>>,
 ) -> Option<Argument> {
     let ty = value.r#type();
-    if !mlir::is_memref(ty) {
-        return None;
-    }
     let output = get("tc.output").and_then(mlir::integer_of).map(|number| number as usize);
     let role = match (output.is_some(), get("tc.inout").is_some()) {
         (false, _) => Role::Input,

@@ -2,7 +2,7 @@
 //!
 //! The other [`Evaluator`] of the evaluation of programs, besides the one that builds HLO: what each
 //! built-in function means, written down as naively as possible, on scalars with a bound on what a
-//! compiled program may calculate. Tensors of `bf16` come and go as `f32`.
+//! compiled program may calculate.
 
 use super::{
     Limits, Outcome,
@@ -41,7 +41,8 @@ pub fn stored(element: axon::ElementType) -> ElementType {
         axon::ElementType::U32 => ElementType::U32,
         axon::ElementType::U64 => ElementType::U64,
         axon::ElementType::F16 => ElementType::F16,
-        axon::ElementType::Bf16 | axon::ElementType::F32 => ElementType::F32,
+        axon::ElementType::Bf16 => ElementType::Bf16,
+        axon::ElementType::F32 => ElementType::F32,
         axon::ElementType::F64 => ElementType::F64,
     }
 }

@@ -57,7 +57,7 @@ use crate::runtime::{ElementType, Number, Shape, Tensor, TensorError};
 use integer::ScalarType;
 use machine::{Array, Machine};
 use program::{Parameter, Program};
-use scalar::Scalar;
+use scalar::{FloatType, Scalar};
 use std::{borrow::Borrow, rc::Rc};
 use tc_dialects::mlir::{self, Op};
 
@@ -316,6 +316,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Floats of 32 or 64 bits with error bounds; `None` is an element of which nothing is known.
+    pub(crate) fn of_floats(
+        element: ElementType,
+        shape: Vec<usize>,
+        values: impl Iterator<Item = Option<(f64, f64)>>,
+    ) -> Self {
+        let scalars = values.map(|it| match it {
+            Some((value, bound)) => Scalar::float(value, bound),
+            None => Scalar::UNKNOWN,
+        });
+        let (origin, scalars) = (vec![0; shape.len()], scalars.collect());
+        let float = if element == ElementType::F32 { FloatType::F32 } else { FloatType::F64 };
+        let array = Rc::new(Array { shape, origin, scalars });
+        Self { element, scalar: ScalarType::Float(float), array }
+    }
+
     /// The element type.
     pub fn element(&self) -> ElementType {
         self.element

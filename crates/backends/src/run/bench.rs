@@ -1,7 +1,5 @@
-//! Timing of a compiled function.
+//! Timing of calls.
 
-use super::Error;
-use crate::{backend::Function, runtime::Tensor};
 use std::time::{Duration, Instant};
 
 /// Seconds of one call.
@@ -37,20 +35,6 @@ impl Bench {
 const BUDGET: Duration = Duration::from_millis(500);
 const MIN_CALLS: usize = 5;
 const MAX_CALLS: usize = 10_000;
-
-/// Measures calls of a function with the arguments that [`Function::run`] takes. What they say of
-/// the first contents of outputs does not matter: each call goes on with what `outputs` hold.
-///
-/// # Errors
-/// The call's.
-pub fn measure(
-    function: Function,
-    arguments: &[&Tensor],
-    outputs: &mut [Tensor],
-) -> Result<Bench, Error> {
-    let inputs = &arguments[..function.num_inputs().min(arguments.len())];
-    sample(|| Ok(function.call(inputs, outputs)?))
-}
 
 /// Measures calls, after some to warm up.
 ///

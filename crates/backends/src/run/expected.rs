@@ -1,15 +1,16 @@
 //! Comparison with expected files.
 
-use super::Error;
 use crate::{
     interp::Outcome,
+    program::Error,
     runtime::{Number, Tensor, npy},
 };
 use std::path::Path;
 
 /// Compares one output with `expected/NAME.npy` or `NAME.expected.npy` in a folder. The
 /// tolerance is the error bound that the interpreter found for this program and these
-/// inputs (`outcome`); see [`check_expected_within`].
+/// inputs (`outcome`). Integers have to be equal, and uncertain elements are not compared. Returns a description of the
+/// comparison.
 ///
 /// # Errors
 /// There is no such file, or an element is outside its bound.
@@ -19,28 +20,12 @@ pub fn check_expected(
     name: &str,
     found: &Tensor,
 ) -> Result<String, Error> {
-    let bound = |position| (!outcome.is_uncertain(position)).then(|| outcome.error_bound(position));
-    check_expected_within(&bound, folder, name, found)
-}
-
-/// Compares one output with a file as [`check_expected`] does; `bound` says how far the element at a
-/// position may be from its value. Integers have to be equal, and elements of which nothing is known
-/// are left out. Returns what was compared, for a reader.
-///
-/// # Errors
-/// There is no such file, or an element is outside its bound.
-pub fn check_expected_within(
-    bound: &dyn Fn(usize) -> Option<f64>,
-    folder: &Path,
-    name: &str,
-    found: &Tensor,
-) -> Result<String, Error> {
     let candidates = [
         folder.join("expected").join(format!("{name}.npy")),
         folder.join(format!("{name}.expected.npy")),
     ];
     let Some(path) = candidates.iter().find(|path| path.exists()) else {
-        return Err(Error::Refused(format!(
+        return Err(Error::Rejected(format!(
             "there is no expected result for output '{name}'; looked for {} and {}",
             candidates[0].display(),
             candidates[1].display()
@@ -60,12 +45,12 @@ pub fn check_expected_within(
         let (Some(got), Some(want)) = (found.get(position), expected.get(position)) else {
             continue;
         };
-        let Some(bound) = bound(position) else {
+        if outcome.is_uncertain(position) {
             num_uncertain += 1;
             continue;
-        };
+        }
         // Both are this far from the exact value.
-        let bound = 2.0 * bound;
+        let bound = 2.0 * outcome.error_bound(position);
         if !agree(got, want, bound) {
             return Err(Error::Mismatch(format!(
                 "output '{name}' is wrong at position {position}: got {}, expected {} within {bound:e}",

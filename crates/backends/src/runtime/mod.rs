@@ -8,5 +8,5 @@ mod tensor;
 
 pub(crate) use element::to_odd;
 pub use element::{Element, ElementType, Number};
-pub use random::random;
+pub use random::{random, random_floats};
 pub use tensor::{ALIGNMENT, Shape, Tensor, TensorError};

@@ -80,6 +80,26 @@ pub fn random(
     Ok(tensor)
 }
 
+/// A tensor of random elements that `encode` makes of numbers in `[-1, 1)`, which are multiples of 2^-19.
+///
+/// # Errors
+/// The tensor does not fit the address space.
+pub fn random_floats(
+    element: ElementType,
+    shape: &[usize],
+    seed: u64,
+    encode: impl Fn(f64) -> Number,
+) -> Result<Tensor, TensorError> {
+    const STEPS: u64 = 1 << 20;
+    let mut tensor = Tensor::zeros(element, shape)?;
+    let mut generator = SplitMix64(seed);
+    for bytes in tensor.bytes_mut().chunks_exact_mut(element.size()) {
+        let fraction = generator.below(STEPS) as f64 / STEPS as f64;
+        element.write(encode(2.0 * fraction - 1.0), bytes);
+    }
+    Ok(tensor)
+}
+
 fn limits(element: ElementType) -> (i128, i128) {
     let width = element.width();
     if element.is_signed() {
@@ -112,6 +132,17 @@ mod tests {
             seen.dedup();
             assert!(seen.len() >= if element == ElementType::Bool { 2 } else { 4 }, "{element}");
         }
+    }
+
+    #[test]
+    fn precise_floats_hardly_repeat() {
+        let floats = random_floats(ElementType::F32, &[1000], 3, Number::Float).unwrap();
+        let values = floats.to_values::<f32>().unwrap();
+        assert!(values.iter().all(|it| (-1.0..1.0).contains(it)));
+        let mut bits: Vec<_> = values.iter().map(|it| it.to_bits()).collect();
+        bits.sort_unstable();
+        bits.dedup();
+        assert!(990 < bits.len(), "{}", bits.len());
     }
 
     #[test]

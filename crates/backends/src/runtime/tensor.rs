@@ -148,6 +148,38 @@ impl Tensor {
         (T::TYPE == self.element).then(|| chunks.map(T::get).collect())
     }
 
+    /// The same bytes as elements of another type of the same size; unchanged if it has another size.
+    pub fn with_element(mut self, element: ElementType) -> Self {
+        if element.size() == self.element.size() {
+            self.element = element;
+        }
+        self
+    }
+
+    /// Copies the elements whose indices both tensors have. They have the same rank and element type.
+    pub fn copy_box(&self, to: &mut Self) {
+        let width = self.element.size();
+        let common = self.shape.iter().zip(&to.shape).map(|(from, to)| *from.min(to));
+        let common: Vec<_> = common.collect();
+        let (row, rows) = common.split_last().map_or((1, &[][..]), |(row, rows)| (*row, rows));
+        let (from_shape, to_shape) = (self.shape.clone(), to.shape.clone());
+        for number in 0..rows.iter().product() {
+            let start = |shape: &[usize]| {
+                let (mut rest, mut start) = (number, 0);
+                let mut stride = shape.last().copied().unwrap_or(1) * width;
+                for (extent, size) in rows.iter().zip(shape).rev() {
+                    start += rest % extent * stride;
+                    rest /= extent;
+                    stride *= size;
+                }
+                start
+            };
+            let (source, target) = (start(&from_shape), start(&to_shape));
+            let bytes = &self.bytes()[source..source + row * width];
+            to.bytes_mut()[target..target + row * width].copy_from_slice(bytes);
+        }
+    }
+
     /// The same elements with another shape of as many elements.
     ///
     /// # Errors
@@ -249,6 +281,21 @@ mod tests {
         let mut tensor = Tensor::zeros(ElementType::I8, &[1]).unwrap();
         tensor.set(0, Number::Unsigned(255));
         assert_eq!(tensor.get(0), Some(Number::Signed(-1)));
+    }
+
+    #[test]
+    fn boxes_are_copied() {
+        let small = Tensor::from_values(&[2, 2], &[1u8, 2, 3, 4]).unwrap();
+        let mut large = Tensor::zeros(ElementType::U8, &[3, 4]).unwrap();
+        small.copy_box(&mut large);
+        assert_eq!(large.bytes(), [1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0]);
+        let mut back = Tensor::zeros(ElementType::U8, &[2, 2]).unwrap();
+        large.copy_box(&mut back);
+        assert_eq!(back, small);
+        let scalar = Tensor::from_values(&[], &[7u8]).unwrap();
+        let mut copy = Tensor::zeros(ElementType::U8, &[]).unwrap();
+        scalar.copy_box(&mut copy);
+        assert_eq!(copy, scalar);
     }
 
     #[test]

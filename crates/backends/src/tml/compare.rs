@@ -1,12 +1,11 @@
 //! Compares results of compiled programs with results of the evaluation rules.
 
 use super::{
-    executable::{self, Executable},
     interp::{Machine, indices},
     value::{Bounded, Magnitude},
 };
 use crate::{
-    backend::Buffers,
+    interp::Outcome,
     runtime::{ElementType, Number, Tensor, TensorError},
 };
 use std::collections::BTreeMap;
@@ -45,9 +44,9 @@ pub enum Mismatch {
     /// Padding of a result is not 0, though all elements are defined.
     #[error("the padding of a result is not 0")]
     Padding,
-    /// The program does not run.
+    /// There is not enough memory for the values.
     #[error(transparent)]
-    Run(#[from] executable::Error),
+    Memory(#[from] TensorError),
 }
 
 /// What the variables of a program hold, as the ambient application passes it: NaN where that is
@@ -75,34 +74,45 @@ pub fn tensors<V: Magnitude>(
     tensors.collect()
 }
 
-/// Runs a compiled program on what is passed, and compares it with the final store of the interpreter;
-/// see [`compare()`].
-///
-/// # Errors
-/// It does not run, or something differs.
-pub fn run<V: Magnitude>(
-    executable: &Executable,
-    passed: &BTreeMap<String, Tensor>,
-    machine: &Machine<'_, Bounded<V>>,
-) -> Result<Vec<(String, Agreement)>, Mismatch> {
-    let mut buffers = executable.buffers(passed)?;
-    executable.call(&mut buffers)?;
-    compare_buffers(executable, &buffers, machine)
+/// The final value of a variable with error bounds; undefined elements are uncertain.
+pub(crate) fn outcome<V: Magnitude>(machine: &Machine<'_, Bounded<V>>, variable: usize) -> Outcome {
+    let element = machine.program().variables[variable].ty.element;
+    let store = machine.tensor(variable);
+    let elements = store
+        .elements
+        .iter()
+        .map(|value| value.as_ref().map(|it| (it.value.to_f64(), it.bound(element))));
+    let stored = match element {
+        Element::F32 => ElementType::F32,
+        Element::F64 => ElementType::F64,
+    };
+    Outcome::of_floats(stored, store.extents.clone(), elements)
 }
 
-/// Compares what a call left in its tensors with the final store of the interpreter; see [`compare()`].
-/// Padding must be 0 if all elements are defined.
+/// Compares the outputs of compiled code, which may be padded, with the final store of the interpreter; see
+/// [`compare()`]. Padding must be 0 if all elements are defined.
 ///
 /// # Errors
-/// Something differs.
-pub fn compare_buffers<V: Magnitude>(
-    executable: &Executable,
-    buffers: &Buffers,
+/// An element or padding is wrong, or there is not enough memory.
+pub fn compare_padded<'t, V: Magnitude>(
     machine: &Machine<'_, Bounded<V>>,
+    outputs: impl Iterator<Item = (&'t str, &'t Tensor)>,
 ) -> Result<Vec<(String, Agreement)>, Mismatch> {
-    let agreements = compare(machine, &executable.results(buffers)?)?;
+    let mut results = BTreeMap::new();
+    let mut is_padding_zero = true;
+    for (name, output) in outputs {
+        let number = machine.program().variable(name).expect("each output is a variable");
+        let mut value = Tensor::zeros(output.element(), &machine.tensor(number).extents)?;
+        // What is left once everything in bounds is 0.
+        let mut padding = output.clone();
+        value.copy_box(&mut padding);
+        is_padding_zero &= padding.numbers().all(|number| number.to_f64() == 0.0);
+        output.copy_box(&mut value);
+        results.insert(name.to_string(), value);
+    }
+    let agreements = compare(machine, &results)?;
     let is_defined = agreements.iter().all(|(_, it)| it.undefined + it.uncertain == 0);
-    match is_defined && !executable.is_padding_zero(buffers) {
+    match is_defined && !is_padding_zero {
         true => Err(Mismatch::Padding),
         false => Ok(agreements),
     }

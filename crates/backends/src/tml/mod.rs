@@ -1,9 +1,8 @@
-//! TML: its evaluation rules as an interpreter, and compiled programs.
+//! TML: its evaluation rules as an interpreter.
 //!
-//! [`value`] has the domains of values with their arithmetic, [`interp`] the rules, and [`executable`]
-//! compiled code with padding and without; [`compare`] compares the two.
+//! [`value`] has the domains of values with their arithmetic, and [`interp`] the rules; [`compare`] compares results
+//! of compiled programs with the rules.
 
 pub mod compare;
-pub mod executable;
 pub mod interp;
 pub mod value;

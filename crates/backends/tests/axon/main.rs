@@ -8,17 +8,15 @@ use generator::{random_definitions, random_program};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use tc_backends::{
-    Codegen,
-    axon::{Function, Program, Session},
-    cpu,
-    hlo::{Array, Executable, locations},
-    interp::{Limits, compare, stored},
-    runtime::random,
+    Program as _, Request, Session, Source,
+    interp::{compare, stored},
+    languages::axon::Program,
+    program::Shape,
+    runtime::{Tensor, random},
 };
 use tc_dialects::{
-    axon::{self, ElementType, Given, TensorType},
-    element,
-    hlo::{self, ArrayShape, Opcode},
+    axon::{self, TensorType},
+    hlo::{self, Opcode},
 };
 
 /// The number of random programs: `default`, unless the environment asks for another one. A failure names
@@ -29,88 +27,82 @@ fn random_programs(default: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// An entry of a program at known shapes, and what is wrong with one of the two otherwise.
-fn with_session<T>(
+/// A program in a session, and the request for an entry at known shapes; or an error.
+fn with_program<T>(
     text: &str,
     entry: Option<&str>,
     shapes: &[(&str, &[i64])],
-    then: impl FnOnce(&Program, &mut Session) -> Result<T, String>,
+    then: impl FnOnce(&Session, &Program, &Request) -> Result<T, String>,
 ) -> Result<T, String> {
-    let program = Program::read("test.axon", text.into()).map_err(|error| error.to_string())?;
-    let given = |(name, dims): &(&str, &[i64])| Given {
+    let session = Session::new("cpu").expect("this machine");
+    let options = axon::Options::default();
+    let program = Program::read(session.context(), "test.axon", text.into(), options);
+    then(&session, &program.map_err(|error| error.to_string())?, &request(entry, shapes))
+}
+
+/// A request for an entry at known shapes.
+fn request(entry: Option<&str>, shapes: &[(&str, &[i64])]) -> Request {
+    let shape = |(name, dims): &(&str, &[i64])| Shape {
         parameter: name.to_string(),
         element: None,
         dims: dims.iter().copied().map(Some).collect(),
         source: None,
     };
-    let given: Vec<_> = shapes.iter().map(given).collect();
-    let session = program.specialize(entry, &given);
-    then(&program, &mut session.map_err(|error| error.to_string())?)
+    let shapes = shapes.iter().map(shape).collect();
+    Request { entry: entry.map(str::to_string), shapes, ..Request::default() }
 }
 
-fn module(session: &mut Session) -> Result<hlo::Module, String> {
-    let module = session.module().map_err(|error| error.to_string())?;
-    let wrong = hlo::verify(&module);
+fn module(program: &Program, request: &Request) -> Result<hlo::Module, String> {
+    let specialized = program.specialize(request).map_err(|error| error.to_string())?;
+    let module = specialized.module();
+    let wrong = hlo::verify(module);
     assert!(wrong.is_empty(), "{module}\n{wrong:?}");
-    Ok(module)
+    Ok(module.clone())
 }
 
 /// An input with random elements.
-fn random_array(shape: &ArrayShape, ty: &TensorType, seed: u64) -> Array {
+fn random_input(ty: &TensorType, seed: u64) -> Tensor {
     let dims: Vec<_> = ty.dims.iter().map(|size| *size as usize).collect();
-    let tensor = random(stored(ty.element), &dims, seed, None).expect("small");
-    let bytes = match ty.element {
-        // The upper half of a float.
-        ElementType::Bf16 => {
-            tensor.bytes().chunks_exact(4).flat_map(|it| &it[2..]).copied().collect()
-        }
-        _ => tensor.bytes().to_vec(),
-    };
-    Array { shape: shape.clone(), bytes }
+    random(stored(ty.element), &dims, seed, None).expect("small")
 }
 
 /// Runs an entry both ways on random inputs, and compares.
-fn run_both(program: &Program, session: &mut Session) -> Result<(), String> {
-    let module = module(session)?;
-    let context = tc_dialects::new_context();
-    let places = locations(&context, &module, program.source());
-    let options = Codegen::default();
-    let executable = Executable::compile(&context, &module, &places, cpu::BACKEND, &options);
+fn run_both(session: &Session, program: &Program, request: &Request) -> Result<(), String> {
+    let module = module(program, request)?;
+    let executable = session.compile(program, request);
     let executable = executable.map_err(|error| format!("{error}\n{module}"))?;
-    let parameters = executable.parameters().iter().zip(session.parameters()).zip(0..);
-    let arrays = parameters.map(|((shape, (_, ty)), seed)| random_array(shape, ty, seed));
-    let arrays: Vec<_> = arrays.collect();
-    let results = executable.run(&arrays).map_err(|it| it.to_string())?;
-    let inputs: Vec<_> =
-        arrays.iter().map(|array| tc_backends::axon::values(array).expect("small")).collect();
-    let outcomes = session.interpret(&inputs, Limits::default()).map_err(|it| it.to_string())?;
+    let specialized = program.specialize(request).map_err(|error| error.to_string())?;
+    let parameters = specialized.parameters().iter().zip(0..);
+    let inputs: Vec<_> = parameters.map(|((_, ty), seed)| random_input(ty, seed)).collect();
+    let results = executable.run(&inputs.iter().collect::<Vec<_>>());
+    let results = results.map_err(|it| it.to_string())?;
+    let outcomes = program.interpret(request, &inputs).map_err(|it| it.to_string())?;
     assert_eq!(outcomes.len(), results.len());
     for (outcome, result) in outcomes.iter().zip(&results) {
-        let found = tc_backends::axon::values(result).map_err(|error| error.to_string())?;
-        let stats = compare(outcome, &found).map_err(|error| format!("{error}\n{module}"))?;
+        let stats = compare(outcome, result).map_err(|error| format!("{error}\n{module}"))?;
         assert!(stats.num_uncertain * 2 <= stats.num_elements, "{stats:?}\n{module}");
     }
     Ok(())
 }
 
 fn check(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) {
-    let outcome = with_session(text, entry, shapes, run_both);
+    let outcome = with_program(text, entry, shapes, run_both);
     outcome.unwrap_or_else(|error| panic!("{text}\n{error}"));
 }
 
 /// The values of an entry without parameters, by the reference interpreter.
 fn values(text: &str, entry: Option<&str>) -> Vec<f64> {
-    let interpret = |_: &Program, session: &mut Session| {
-        session.interpret(&[], Limits::default()).map_err(|error| error.to_string())
+    let interpret = |_: &Session, program: &Program, request: &Request| {
+        program.interpret(request, &[]).map_err(|error| error.to_string())
     };
-    let outcomes = with_session(text, entry, &[], interpret).unwrap_or_else(|it| panic!("{it}"));
+    let outcomes = with_program(text, entry, &[], interpret).unwrap_or_else(|it| panic!("{it}"));
     let tensors = outcomes.iter().map(|outcome| outcome.to_tensor().expect("small"));
     tensors.flat_map(|tensor| tensor.numbers().map(|it| it.to_f64()).collect::<Vec<_>>()).collect()
 }
 
 /// The error of a program that does not run, without the name of the file.
 fn refusal(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) -> String {
-    let outcome = with_session(text, entry, shapes, |_, session| module(session));
+    let outcome = with_program(text, entry, shapes, |_, program, request| module(program, request));
     let error = outcome.map(|module| module.to_string()).expect_err(text);
     error.lines().next().unwrap_or_default().trim_start_matches("test.axon:").to_string()
 }
@@ -363,45 +355,41 @@ fn functions_are_compiled_for_what_they_are_called_with() {
           x, y = p;
           concat(x, y) * k
         };";
-    let program = Program::read("pair.axon", text.into()).expect("it is right");
-    let mut pair =
-        Function::new(program, None, cpu::BACKEND, Codegen::default()).expect("it is there");
-    assert_eq!(pair.parameters(), ["p.0", "p.1", "k"]);
-    let array = |element, values: &[f32], dims: &[i64]| Array {
-        shape: ArrayShape::new(element, dims),
-        bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("pair.axon", text)).expect("it is right");
+    assert_eq!(program.inputs(None).expect("one entry"), ["p.0", "p.1", "k"]);
+    let pair = |inputs: &[Tensor]| {
+        session.call(&*program, &Request::default(), &inputs.iter().collect::<Vec<_>>())
     };
+    let array = |values: &[f32], dims: &[usize]| Tensor::from_values(dims, values).expect("small");
     let floats = |size: usize| {
         let values: Vec<_> = (0..size).map(|value| value as f32).collect();
-        array(element::ElementType::F32, &values, &[size as i64])
+        array(&values, &[size])
     };
-    let scalar = array(element::ElementType::F32, &[2.0], &[]);
+    let scalar = array(&[2.0], &[]);
     let expected = [0., 2., 4., 0., 2., 4., 6., 8.];
     for _ in 0..2 {
-        let results = pair.call(&[floats(3), floats(5), scalar.clone()]).expect("they fit");
-        assert_eq!(results, [array(element::ElementType::F32, &expected, &[8])]);
+        let results = pair(&[floats(3), floats(5), scalar.clone()]).expect("they fit");
+        assert_eq!(results, [array(&expected, &[8])]);
     }
-    assert_eq!(pair.num_compiled(), 1);
-    let results = pair.call(&[floats(1), floats(7), scalar.clone()]).expect("they fit");
+    assert_eq!(session.num_compiled(), 1);
+    let results = pair(&[floats(1), floats(7), scalar.clone()]).expect("they fit");
     let expected = [0., 0., 2., 4., 6., 8., 10., 12.];
-    assert_eq!(results, [array(element::ElementType::F32, &expected, &[8])]);
-    assert_eq!(pair.num_compiled(), 2);
-    let mut refused = |inputs: &[Array]| {
-        let error = pair.call(inputs).expect_err("they do not fit").to_string();
+    assert_eq!(results, [array(&expected, &[8])]);
+    assert_eq!(session.num_compiled(), 2);
+    let refused = |inputs: &[Tensor]| {
+        let error = pair(inputs).expect_err("they do not fit").to_string();
         error.lines().next().unwrap_or_default().to_string()
     };
     assert_eq!(
         refused(&[floats(3), floats(4), scalar.clone()]),
         "pair.axon:2:19: error: what is given for 'p.1' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
     );
-    let mut other = scalar.clone();
-    other.shape.element_type = element::ElementType::S32;
-    assert!(refused(&[floats(3), floats(5), other.clone()]).starts_with("pair.axon:"));
-    other.shape.element_type = element::ElementType::C64;
-    assert_eq!(refused(&[floats(3), floats(5), other]), "'k' cannot be c64");
+    let other = Tensor::from_values(&[], &[2i32]).expect("small");
+    assert!(refused(&[floats(3), floats(5), other]).starts_with("pair.axon:"));
     assert_eq!(refused(&[floats(3)]), "expected 3 inputs (p.0, p.1, k), found 1");
     assert_eq!(refused(&[floats(0), floats(8), scalar]), "size 0 of 'p.0' is not positive");
-    assert_eq!(pair.num_compiled(), 2);
+    assert_eq!(session.num_compiled(), 2);
 }
 
 /// The body of a loop is built once.
@@ -410,7 +398,9 @@ fn loops_are_not_unrolled() {
     let count = |rows: i64| {
         let text = example("rnn");
         let shapes: &[(&str, &[i64])] = &[("x", &[rows, 2, 3])];
-        let module = with_session(&text, Some("lstm"), shapes, |_, session| module(session));
+        let module = with_program(&text, Some("lstm"), shapes, |_, program, request| {
+            module(program, request)
+        });
         let module = module.expect("it is right");
         let entry = &module.entry().instructions;
         assert_eq!(entry.iter().filter(|it| it.opcode == Opcode::While).count(), 1);
@@ -524,7 +514,7 @@ proptest! {
     #[test]
     fn random_programs_agree(choices in prop::collection::vec(any::<u32>(), 80)) {
         let text = random_program(choices, false);
-        let outcome = with_session(&text, Some("f"), &[], run_both);
+        let outcome = with_program(&text, Some("f"), &[], run_both);
         prop_assert!(outcome.is_ok(), "{}\n{}", text, outcome.unwrap_err());
     }
 

@@ -1,103 +1,82 @@
 //! Functions whose sizes are parameters: one object against the reference interpreter at many sizes,
 //! and what it checks at entry.
 
-use super::{example, generator::random_program, random_array, random_programs};
+use super::{example, generator::random_program, random_input, random_programs, request};
 use proptest::prelude::*;
 use tc_backends::{
-    Backend, Codegen, Compiled,
-    axon::{Function, Program, values},
-    backend::{self, CallError},
+    Codegen, Executable, Program as _, Request, Session, Source,
+    backend::CallError,
     cpu,
-    hlo::{self, Array},
-    interp::{Limits, compare},
+    interp::compare,
+    languages::axon::Program,
     nvvm,
-    runtime::Tensor,
+    program::Shape,
+    runtime::{ElementType, Number, Tensor, random},
 };
-use tc_dialects::{
-    axon::{
-        ElementType, Given, TensorType,
-        evaluate::Number,
-        to_hlo::{bits, hlo_element},
-    },
-    hlo::ArrayShape,
-};
+use tc_dialects::axon::Options;
 
 /// A compiled function whose sizes are parameters.
 struct Parametric {
-    program: Program,
+    session: Session,
+    text: String,
     entry: String,
-    code: Compiled,
+    code: Executable,
     ir: String,
 }
 
 impl Parametric {
     fn new(text: &str, entry: &str, given: &[&str]) -> Result<Self, String> {
-        Self::on(cpu::BACKEND, &Codegen::default(), text, entry, given)
+        Self::on(Session::with_backend(cpu::BACKEND, Codegen::default()), text, entry, given)
     }
 
-    /// A function for a target.
-    fn on(
-        backend: &dyn Backend,
-        codegen: &Codegen,
-        text: &str,
-        entry: &str,
-        given: &[&str],
-    ) -> Result<Self, String> {
-        let program = Program::read("test.axon", text.into()).map_err(|it| it.to_string())?;
-        let given: Vec<_> = given.iter().map(|it| Given::parse(it).expect("a shape")).collect();
-        let context = tc_dialects::new_context();
-        let lowered = program.lower(&context, Some(entry), &given).map_err(|it| it.to_string())?;
-        let lowered = lowered.ok_or("all sizes are known")?;
+    /// A function for the target of a session.
+    fn on(session: Session, text: &str, entry: &str, given: &[&str]) -> Result<Self, String> {
+        let shapes = given.iter().map(|it| Shape::parse(it).expect("a shape")).collect();
+        let request = Request { shapes, dynamic: true, ..Request::of(entry) };
+        let program = read(&session, text)?;
+        let lowered = session.lower(&program, &request).map_err(|it| it.to_string())?;
         let ir = lowered.module.as_operation().to_string();
-        let code = backend
-            .compile(&lowered.module, codegen)
-            .and_then(|program| program.load())
-            .map_err(|error| format!("{error}\n{ir}"))?;
-        Ok(Self { program, entry: entry.to_string(), code, ir })
-    }
-
-    fn function(&self) -> backend::Function<'_> {
-        self.code.function(&self.entry).expect("it has its name")
+        assert!(lowered.note.as_ref().is_some_and(|it| it.contains("all sizes")), "{ir}");
+        let code = session.load(&lowered).map_err(|error| format!("{error}\n{ir}"))?;
+        drop((lowered, program));
+        Ok(Self { session, text: text.to_string(), entry: entry.to_string(), code, ir })
     }
 
     /// Runs it at some sizes, and the interpreter, on random inputs.
-    fn check(&self, shapes: &[(&str, &[i64])]) -> Result<(), String> {
-        let session = self.program.specialize(Some(&self.entry), &given(shapes));
-        let mut session = session.map_err(|error| error.to_string())?;
-        let parameters = session.parameters().iter().zip(0..);
-        let arrays = parameters.map(|((_, ty), seed)| array(ty, seed));
-        let arrays: Vec<_> = arrays.collect();
-        let found = self.run(&arrays).map_err(|error| format!("{error}\n{}", self.ir))?;
-        let inputs: Vec<_> = arrays.iter().map(|it| values(it).expect("small")).collect();
-        let outcomes = session.interpret(&inputs, Limits::default());
+    fn check(&self, shapes: Call) -> Result<(), String> {
+        let program = read(&self.session, &self.text)?;
+        let request = request(Some(&self.entry), shapes);
+        let specialized = program.specialize(&request).map_err(|error| error.to_string())?;
+        let parameters = specialized.parameters().iter().zip(0..);
+        let inputs: Vec<_> = parameters.map(|((_, ty), seed)| random_input(ty, seed)).collect();
+        let found = self.run(&inputs).map_err(|error| format!("{error}\n{}", self.ir))?;
+        let outcomes = program.interpret(&request, &inputs);
         let outcomes = outcomes.map_err(|error| error.to_string())?;
         assert_eq!(outcomes.len(), found.len());
         for (outcome, found) in outcomes.iter().zip(&found) {
-            let found = widened(found, outcome.element());
-            let stats = compare(outcome, &found);
+            let stats = compare(outcome, found);
             let stats = stats.map_err(|error| format!("{shapes:?}: {error}\n{}", self.ir))?;
             assert!(stats.num_uncertain * 2 <= stats.num_elements, "{stats:?}\n{}", self.ir);
         }
         Ok(())
     }
 
-    fn run(&self, arrays: &[Array]) -> Result<Vec<Tensor>, CallError> {
-        let tensors: Vec<_> =
-            arrays.iter().flat_map(|it| hlo::to_tensors(it).expect("small")).collect();
-        self.function().run(&tensors.iter().collect::<Vec<_>>())
+    /// Whether the program rejects some sizes.
+    fn is_forbidden(&self, shapes: Call) -> bool {
+        let program = read(&self.session, &self.text).expect("read before");
+        program.specialize(&request(Some(&self.entry), shapes)).is_err()
+    }
+
+    fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, CallError> {
+        self.code.run(&inputs.iter().collect::<Vec<_>>())
     }
 
     /// What it says about parameters of `f32` of these sizes.
     fn refused(&self, dims: &[&[usize]]) -> String {
-        let tensors: Vec<_> = self
-            .function()
-            .signature()
-            .arguments
-            .iter()
-            .zip(dims)
-            .map(|(argument, dims)| Tensor::zeros(argument.element, dims).expect("small"))
-            .collect();
-        match self.function().run(&tensors.iter().collect::<Vec<_>>()) {
+        let arguments = self.code.signature().arguments.iter().zip(dims);
+        let tensors =
+            arguments.map(|(argument, dims)| Tensor::zeros(argument.element, dims).expect("small"));
+        match self.run(&tensors.collect::<Vec<_>>()) {
             Ok(_) => "nothing".to_string(),
             Err(CallError::Check { message, .. }) => message,
             Err(error) => error.to_string(),
@@ -105,34 +84,9 @@ impl Parametric {
     }
 }
 
-/// The shapes of parameters.
-fn given(shapes: Call) -> Vec<Given> {
-    let given = |(name, dims): &(&str, &[i64])| Given {
-        parameter: name.to_string(),
-        element: None,
-        dims: dims.iter().copied().map(Some).collect(),
-        source: None,
-    };
-    shapes.iter().map(given).collect()
-}
-
-/// Random elements of a type.
-fn array(ty: &TensorType, seed: u64) -> Array {
-    random_array(&ArrayShape::new(hlo_element(ty.element), ty.dims.clone()), ty, seed)
-}
-
-/// The bits of `bf16` as `f32`, which the interpreter compares with.
-fn widened(tensor: &Tensor, element: tc_backends::runtime::ElementType) -> Tensor {
-    use tc_backends::runtime::ElementType as E;
-    if (tensor.element(), element) != (E::Bf16, E::F32) {
-        return tensor.clone();
-    }
-    let mut wide = Tensor::zeros(E::F32, tensor.shape()).expect("small");
-    let halves = tensor.bytes().chunks_exact(2);
-    for (to, from) in wide.bytes_mut().chunks_exact_mut(4).zip(halves) {
-        to[2..].copy_from_slice(from);
-    }
-    wide
+fn read<'c>(session: &'c Session, text: &str) -> Result<Program<'c>, String> {
+    let program = Program::read(session.context(), "test.axon", text.into(), Options::default());
+    program.map_err(|it| it.to_string())
 }
 
 /// The sizes of parameters in one call.
@@ -205,9 +159,10 @@ fn examples_agree_at_all_sizes() {
 #[test]
 fn examples_agree_at_all_sizes_on_the_gpu_target() {
     let backend = nvvm::BACKEND.on_device("emulator").expect("a device");
-    let codegen = Codegen::new(nvvm::machines().remove(0));
     for (name, entry, given, calls) in EXAMPLES {
-        let function = Parametric::on(backend, &codegen, &example(name), entry, given);
+        let codegen = Codegen::new(nvvm::machines().remove(0));
+        let session = Session::with_backend(backend, codegen);
+        let function = Parametric::on(session, &example(name), entry, given);
         let function = function.unwrap_or_else(|error| panic!("{entry}: {error}"));
         assert!(3 <= calls.len());
         for call in *calls {
@@ -364,23 +319,28 @@ fn functions_are_compiled_for_all_sizes() {
           x, y = p;
           concat(x, y) * k
         };";
-    let program = Program::read("pair.axon", text.into()).expect("it is right");
-    let pair = Function::new(program, None, cpu::BACKEND, Codegen::default()).expect("it is there");
-    let mut pair = pair.for_all_sizes();
-    let ty = |element, dims: &[i64]| TensorType { element, dims: dims.to_vec() };
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("pair.axon", text)).expect("it is right");
+    let request = Request { dynamic: true, ..Request::default() };
+    let pair = |inputs: [&Tensor; 3]| session.call(&*program, &request, &inputs);
+    let vector = |element, size, seed| random(element, &[size], seed, None).expect("small");
+    let one = |element| {
+        let mut one = Tensor::zeros(element, &[]).expect("small");
+        one.set(0, Number::Signed(1));
+        one
+    };
     for element in [ElementType::F32, ElementType::Bf16] {
         for sizes in [[3, 5], [1, 7], [4, 4]] {
-            let [x, y] = sizes.map(|size| array(&ty(element, &[size]), size as u64));
-            let one = one_of(element);
-            let results = pair.call(&[x.clone(), y.clone(), one]).expect("they fit");
-            assert_eq!(results[0].shape, ArrayShape::new(hlo_element(element), [8]));
-            assert_eq!(results[0].bytes, [x.bytes, y.bytes].concat());
+            let [x, y] = sizes.map(|size| vector(element, size, size as u64));
+            let results = pair([&x, &y, &one(element)]).expect("they fit");
+            assert_eq!((results[0].element(), results[0].shape()), (element, &[8][..]));
+            assert_eq!(results[0].bytes(), [x.bytes(), y.bytes()].concat());
         }
     }
-    assert_eq!(pair.num_compiled(), 2);
-    let mut refused = |sizes: [i64; 2]| {
-        let [x, y] = sizes.map(|size| array(&ty(ElementType::F32, &[size]), 1));
-        pair.call(&[x, y, one_of(ElementType::F32)]).expect_err("they do not fit").to_string()
+    assert_eq!(session.num_compiled(), 2);
+    let refused = |sizes: [usize; 2]| {
+        let [x, y] = sizes.map(|size| vector(ElementType::F32, size, 1));
+        pair([&x, &y, &one(ElementType::F32)]).expect_err("they do not fit").to_string()
     };
     assert_eq!(
         refused([3, 4]),
@@ -390,18 +350,6 @@ fn functions_are_compiled_for_all_sizes() {
         refused([0, 8]),
         "check failed: pair.axon:2:19: expected dimension 0 of 'p.0' to be 1 to 2147483647"
     );
-    let mut short = array(&ty(ElementType::F32, &[4]), 1);
-    short.bytes.pop();
-    let inputs = [short.clone(), short, one_of(ElementType::F32)];
-    assert_eq!(pair.call(&inputs).expect_err("it is too short").to_string(), "15 bytes for f32[4]");
-}
-
-/// The number 1.
-fn one_of(element: ElementType) -> Array {
-    let shape = ArrayShape::new(hlo_element(element), []);
-    let bits = bits(Number::Integer(1), element).to_le_bytes();
-    let bytes = bits[..hlo_element(element).part().bytes()].to_vec();
-    Array { shape, bytes }
 }
 
 #[test]
@@ -442,7 +390,7 @@ proptest! {
             let dims: [&[i64]; 6] = [&[], &[c], &[b, c], &[c, c], &[b, c, c], &[a, d]];
             let call: Vec<_> = ["p0", "p1", "p2", "p3", "p4", "p5"].into_iter().zip(dims).collect();
             let outcome = compiled.check(&call);
-            let is_forbidden = compiled.program.specialize(Some("f"), &given(&call)).is_err();
+            let is_forbidden = compiled.is_forbidden(&call);
             if is_forbidden {
                 let dims: Vec<Vec<_>> =
                     dims.iter().map(|dims| dims.iter().map(|it| *it as usize).collect()).collect();

@@ -2,21 +2,15 @@
 
 use crate::{floats, integers, reals, run};
 use std::fmt::Write;
-use tc_backends::{
-    Codegen, Form, cpu,
-    hlo::{locations, lower},
-};
-use tc_dialects::{element::ElementType, hlo};
+use tc_backends::{Form, Request, Session, Source};
+use tc_dialects::element::ElementType;
 
 /// The optimized LLVM IR of a module.
 fn llvm_ir(text: &str) -> String {
-    let (source, module, _) = hlo::read("test.hlo", text.as_bytes().to_vec());
-    let module = module.expect("the module is correct");
-    let context = tc_dialects::new_context();
-    let places = locations(&context, &module, &source);
-    let lowered = lower(&context, &module, &places).expect("the module is supported");
-    let program = cpu::BACKEND.compile(&lowered, &Codegen::default());
-    let artifact = program.expect("the module compiles");
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("test.hlo", text)).expect("the module is correct");
+    let lowered = session.lower(&*program, &Request::default()).expect("the module is supported");
+    let artifact = session.generate(&lowered).expect("the module compiles");
     String::from_utf8(artifact.emit(Form::LlvmIr).expect("text")).expect("UTF-8")
 }
 

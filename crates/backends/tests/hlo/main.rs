@@ -20,13 +20,12 @@ mod special_values;
 
 use guard::{Side, guarded};
 use tc_backends::{
-    Codegen, cpu,
-    hlo::{Array, Executable, locations},
+    Error, Request, Session, Source,
+    languages::hlo::{Array, arrays},
 };
 use tc_dialects::{
     element::ElementType,
     hlo::{self, ArrayShape},
-    report,
 };
 
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -36,21 +35,28 @@ fn from_environment(name: &str, default: u64) -> u64 {
 /// The results of a module, or the first thing said against it. They may not depend on what memory holds
 /// before it is written.
 fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
-    let (source, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
+    let (_, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
     let Some(module) = module else { return Err(diagnostics[0].message.clone()) };
-    let context = tc_dialects::new_context();
-    let (_, received) = report::collect(&context);
-    let places = locations(&context, &module, &source);
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(Source::new("test.hlo", text)).expect("read before");
     let executable =
-        Executable::compile(&context, &module, &places, cpu::BACKEND, &Codegen::default())
-            .map_err(|error| {
-                let received = received.borrow();
-                let first = received.iter().find(|it| it.is_error());
-                first.map_or_else(|| error.to_string(), |it| it.message.clone())
-            })?;
+        session.compile(&*program, &Request::default()).map_err(|error| match error {
+            // The message without its place and without lines of the source.
+            Error::Program(text) => {
+                let line = text.lines().next().unwrap_or_default();
+                line.split_once("error: ").map_or(line, |(_, message)| message).to_string()
+            }
+            error => error.to_string(),
+        })?;
     let [high, low] = [Side::Start, Side::End].map(|side| {
-        let (results, _) = guarded(side, || executable.run(inputs));
-        results.map_err(|error| error.to_string())
+        let run = || {
+            let inputs: Vec<_> = inputs.iter().map(|it| it.to_tensor().expect("it fits")).collect();
+            executable.run(&inputs.iter().collect::<Vec<_>>())
+        };
+        let results = guarded(side, run).0.map_err(|error| error.to_string())?;
+        let [_, shapes] = arrays(&module);
+        let results = shapes.into_iter().zip(&results).map(|(shape, it)| Array::of(shape, it));
+        Ok::<Vec<_>, String>(results.collect())
     });
     let (high, low) = (high?, low?);
     assert!(

@@ -10,7 +10,7 @@ use super::{
     reference::{Tensor, Value, evaluate, parts},
     try_run,
 };
-use tc_backends::hlo::Array;
+use tc_backends::languages::hlo::Array;
 use tc_dialects::{element::ElementType, hlo};
 
 /// Failures after which the rest is not tried.

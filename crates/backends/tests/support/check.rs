@@ -1,20 +1,15 @@
 //! The check of one program: compiled in several ways, it computes what the interpreter does.
 
 use super::guard::{Side, guarded};
-use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use tc_backends::{
-    Codegen, cpu,
+    Codegen, Error, Program as _, Request, cpu,
     interp::{self, Interpreter, Limits, Outcome},
-    run::{Error, Options, Session, Sizes, random_inputs},
+    languages::tc::Program,
+    program::{Sizes, in_memory},
     runtime::{Tensor, random},
 };
-use tc_dialects::{
-    report,
-    tc::{Def, import::import},
-};
+use tc_dialects::{report, tc::import::import};
 
 /// What came of a program.
 #[derive(Debug)]
@@ -70,6 +65,14 @@ struct Run<'a> {
     outcomes: Vec<Outcome>,
 }
 
+impl Run<'_> {
+    /// The request for the sizes of the run, unless it is for all sizes.
+    fn request(&self, request: &Request) -> Request {
+        let sizes = if request.dynamic { Sizes::new() } else { self.sizes.clone() };
+        Request { sizes, ..request.clone() }
+    }
+}
+
 fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
     let context = tc_dialects::new_context();
     let (_, diagnostics) = report::collect(&context);
@@ -82,15 +85,13 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
     let Some(source) = import(&context, "random.tc", text.as_bytes(), false) else {
         return Verdict::Rejected(first_error());
     };
-    let session = match Session::new(&context, source, false) {
-        Ok(session) => session,
-        Err(_) => return Verdict::Rejected(first_error()),
+    let Ok(program) = Program::new(&context, source, false) else {
+        return Verdict::Rejected(first_error());
     };
-    let def = session.def(None).expect("one function");
     let mut stats = Stats::default();
     let mut runs = Vec::new();
     for sizes in sizes {
-        match interpret(&session, def, sizes, seed) {
+        match interpret(&program, sizes, seed) {
             Ok(run) => runs.push(run),
             Err(Stop::Refused(reason)) => stats.refused.push(reason),
             Err(Stop::Failed(message)) => {
@@ -99,10 +100,14 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
         }
     }
     stats.runs = runs.len();
-    for (name, options) in ways(seed) {
-        let run = if options.dynamic { &runs[..] } else { &runs[..runs.len().min(1)] };
+    for (name, request, codegen) in ways(seed) {
+        let run = if request.dynamic { &runs[..] } else { &runs[..runs.len().min(1)] };
         let Some(first) = run.first() else { continue };
-        let compiled = match session.compile(def, first.sizes, cpu::BACKEND, &options) {
+        let request = first.request(&request);
+        let compiled = program.lower(&request).and_then(|lowered| {
+            Ok(cpu::BACKEND.compile(&lowered.module, &codegen).and_then(|it| it.load())?)
+        });
+        let compiled = match compiled {
             Ok(compiled) => compiled,
             Err(error) => {
                 return failed("compile", format!("{name}: {error}: {}", first_error()));
@@ -132,7 +137,7 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
                         stats.uncertain += compared.num_uncertain;
                     }
                     Err(mismatch) => {
-                        let lowered = interpret_lowered(&session, def, run, &options);
+                        let lowered = interpret_lowered(&program, run, &request);
                         let message =
                             format!("{}: output {number}: {mismatch}; {lowered}", place());
                         return failed("mismatch", message);
@@ -150,31 +155,27 @@ enum Stop {
 }
 
 /// Draws inputs and runs the interpreter.
-fn interpret<'a>(
-    session: &Session,
-    def: Def,
-    sizes: &'a Sizes,
-    seed: u64,
-) -> Result<Run<'a>, Stop> {
+fn interpret<'a>(program: &Program, sizes: &'a Sizes, seed: u64) -> Result<Run<'a>, Stop> {
+    let refused = |error: Error| Stop::Refused(error.to_string());
+    let request = Request { sizes: sizes.clone(), ..Request::default() };
     // Shrinking may leave sizes that nothing has any more.
-    let shapes = session.shapes(def, sizes).map_err(|error| Stop::Refused(error.to_string()))?;
-    let mut drawn: BTreeMap<String, Tensor> = random_inputs(def, &shapes, sizes, seed, |_| false)
-        .map_err(|error| Stop::Refused(error.to_string()))?;
+    let entry = program.entry(&request).map_err(refused)?;
     let mut inputs = Vec::new();
-    for (parameter, (name, element, extents)) in def.parameters().iter().zip(&shapes.inputs) {
+    for parameter in &entry.inputs {
         let stream = seed.wrapping_add(inputs.len() as u64);
-        inputs.push(if parameter.inout {
-            random(*element, extents, stream, None)
+        inputs.push(if parameter.is_accumulated {
+            random(in_memory(parameter.element), &parameter.dims(), stream, None)
                 .map_err(|error| Stop::Failed(error.to_string()))?
         } else {
-            drawn.remove(name).expect("drawn for every parameter")
+            parameter.draw(seed).map_err(refused)?
         });
     }
-    let outcomes = match session.interpret(def, &inputs) {
+    let outcomes = match program.interpret(&request, &inputs) {
         Ok(outcomes) => outcomes,
         Err(Error::Interpret(error)) => {
             let text = error.to_string();
             // Without a condition that hangs on data, every access has been proven inside.
+            let def = program.def(None).expect("one function");
             let is_excused = def.preconditions().iter().any(|it| it.data || it.guarded);
             let is_outside = text.contains("out of bounds") || text.contains("outside");
             return Err(if is_excused && is_outside {
@@ -185,10 +186,9 @@ fn interpret<'a>(
         }
         Err(error) => return Err(Stop::Failed(error.to_string())),
     };
-    for (outcome, (name, element, extents)) in outcomes.iter().zip(&shapes.outputs) {
-        if (outcome.element(), outcome.shape()) != (*element, extents.as_slice()) {
-            let message =
-                format!("'{name}' is {element}{extents:?}, but the interpreter gives {outcome:?}");
+    for (outcome, output) in outcomes.iter().zip(&entry.outputs) {
+        if (outcome.element(), outcome.shape()) != (in_memory(output.element), &output.dims()) {
+            let message = format!("the interpreter gives {outcome:?} for {output:?}");
             return Err(Stop::Failed(message));
         }
     }
@@ -196,12 +196,12 @@ fn interpret<'a>(
 }
 
 /// Whether the interpreter finds the same mistake before code generation.
-fn interpret_lowered(session: &Session, def: Def, run: &Run, options: &Options) -> String {
-    let specialized = (!options.dynamic).then_some((def, run.sizes));
-    let Ok(module) = session.lower(specialized, options) else {
+fn interpret_lowered(program: &Program, run: &Run, request: &Request) -> String {
+    let Ok(lowered) = program.lower(&run.request(request)) else {
         return "it cannot be lowered again".to_string();
     };
-    let body = tc_dialects::mlir::body(tc_dialects::mlir::op_ref(module.as_operation()), 0);
+    let module = tc_dialects::mlir::op_ref(lowered.module.as_operation());
+    let body = tc_dialects::mlir::body(module, 0);
     let function = body.and_then(|body| tc_dialects::mlir::ops(body).first().copied());
     let Some(function) = function else { return "it has no function".to_string() };
     let interpreter = Interpreter::new(function).map(Interpreter::allow_undefined_results);
@@ -218,24 +218,25 @@ fn interpret_lowered(session: &Session, def: Def, run: &Run, options: &Options) 
 }
 
 /// The ways of compiling to try.
-fn ways(seed: u64) -> Vec<(&'static str, Options)> {
-    let dynamic = Options { dynamic: true, ..Options::default() };
-    let unfused = |options: &Options| Options { no_fuse: true, ..options.clone() };
+fn ways(seed: u64) -> Vec<(&'static str, Request, Codegen)> {
+    let fixed = Request::default();
+    let dynamic = Request { dynamic: true, ..Request::default() };
+    let unfused = |request: &Request| Request { no_fuse: true, ..request.clone() };
     let mut ways = vec![
-        ("static", Options::default()),
-        ("dynamic", dynamic.clone()),
-        ("dynamic, unfused", unfused(&dynamic)),
+        ("static", fixed.clone(), Codegen::default()),
+        ("dynamic", dynamic.clone(), Codegen::default()),
+        ("dynamic, unfused", unfused(&dynamic), Codegen::default()),
     ];
     if seed.is_multiple_of(4) {
-        ways.push(("static, unfused", unfused(&Options::default())));
+        ways.push(("static, unfused", unfused(&fixed), Codegen::default()));
     }
     if seed.is_multiple_of(8) {
         let codegen = Codegen { threads: 2, ..Codegen::default() };
-        ways.push(("dynamic, 2 threads", Options { codegen, ..dynamic.clone() }));
+        ways.push(("dynamic, 2 threads", dynamic, codegen));
     }
     if seed % 8 == 3 {
         let codegen = Codegen { strict_fp: true, ..Codegen::default() };
-        ways.push(("static, strict", Options { codegen, ..Options::default() }));
+        ways.push(("static, strict", fixed, codegen));
     }
     ways
 }

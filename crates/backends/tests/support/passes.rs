@@ -82,8 +82,8 @@ pub fn check_passes(
 
 struct Failure(String);
 
-impl From<tc_backends::Error> for Failure {
-    fn from(error: tc_backends::Error) -> Self {
+impl From<tc_backends::backend::Error> for Failure {
+    fn from(error: tc_backends::backend::Error) -> Self {
         Self(error.to_string())
     }
 }

@@ -8,10 +8,11 @@ use super::{
 };
 use std::fmt::Write;
 use tc_backends::{
+    Request,
     interp::Limits,
+    program::Padding,
     tml::{
         compare,
-        executable::Options,
         interp::Machine,
         value::{Bounded, Division},
     },
@@ -78,8 +79,9 @@ fn batched_programs_agree_with_the_rules() {
         let passed = compare::tensors(&machine).expect("they are small");
         machine.run().expect("a well-typed program is evaluated");
         for vector_length in [None, Some(4)] {
-            let options = Options { vector_length, ..Options::default() };
-            let checked = check(&text, &passed, &machine, &options, &mut counts);
+            let padding = vector_length.map(Padding::Length);
+            let request = Request { padding, ..Request::default() };
+            let checked = check(&text, &passed, &machine, &request, &mut counts);
             checked
                 .unwrap_or_else(|error| panic!("seed {seed}, {vector_length:?}: {error}\n{text}"));
         }

@@ -20,17 +20,19 @@ use std::{
     thread,
 };
 use tc_backends::{
-    cpu,
+    Program as _, Request, Session,
+    backend::CallError,
     interp::Limits,
+    languages::tml,
+    program::Padding,
     runtime::Tensor,
     tml::{
         compare::{self, Agreement},
-        executable::{self, Executable, Options},
         interp::{Error, Machine},
         value::{Bounded, Division, Magnitude},
     },
 };
-use tc_dialects::{report, text::SourceFile, tml::import};
+use tc_dialects::text::SourceFile;
 
 /// Programs of more work are left out.
 const LIMITS: Limits = Limits { points: 1 << 19, elements: 1 << 16 };
@@ -69,27 +71,34 @@ pub fn check<V: Magnitude>(
     text: &str,
     passed: &BTreeMap<String, Tensor>,
     machine: &Machine<'_, Bounded<V>>,
-    options: &Options,
+    request: &Request,
     counts: &mut Counts,
 ) -> Result<(), String> {
-    let context = tc_dialects::new_context();
-    let (_, received) = report::collect(&context);
+    let session = Session::new("cpu").expect("this machine");
     let source = SourceFile::new("random.tml", text);
-    let module = import::import_program(&context, &source, machine.program());
-    let executable = Executable::compile(&module, cpu::BACKEND, options)
-        .map_err(|error| format!("{error}: {:?}", received.borrow()))?;
+    let program = tml::Program::new(session.context(), source, machine.program().clone());
+    let entry = program.entry(request).map_err(|error| error.to_string())?;
+    let executable = session.compile(&program, request).map_err(|error| error.to_string())?;
+    let inputs: Vec<_> = entry.inputs.iter().map(|it| &passed[&it.name]).collect();
     counts.runs += 1;
     let mut agreements = Vec::new();
     for side in [Side::Start, Side::End] {
-        let failed = |error: executable::Error| error.to_string();
-        let (buffers, num_buffers) = guarded(side, || executable.buffers(passed));
+        let failed = |error: CallError| error.to_string();
+        // Inputs that are not converted are passed as they are.
+        let mut inputs = inputs.iter().map(|it| (*it).clone()).collect::<Vec<_>>();
+        if request.padding.is_none() {
+            (inputs, _) = guarded(side, || inputs.clone());
+        }
+        let inputs: Vec<_> = inputs.iter().collect();
+        let (buffers, num_buffers) = guarded(side, || executable.buffers(&inputs));
         let mut buffers = buffers.map_err(failed)?;
-        assert_eq!(num_buffers, executable.arguments().len());
+        assert!(entry.outputs.len() <= num_buffers);
         let (called, temporaries) = guarded(side, || executable.call(&mut buffers));
         called.map_err(failed)?;
         counts.temporaries += temporaries;
-        agreements = compare::compare_buffers(&executable, &buffers, machine)
-            .map_err(|error| error.to_string())?;
+        let names = entry.outputs.iter().map(|it| it.name.as_str());
+        let compared = compare::compare_padded(machine, names.zip(buffers.outputs()));
+        agreements = compared.map_err(|error| error.to_string())?;
     }
     for (_, Agreement { compared, undefined, uncertain }) in agreements {
         counts.elements += compared + undefined + uncertain;
@@ -117,20 +126,20 @@ fn compiled_programs_agree_with_the_rules() {
                     }
                     let program = generate(seed);
                     let Some((passed, machine)) = evaluate(&program) else { continue };
-                    let written = Options { keep_order: true, no_fuse: true, ..Options::default() };
+                    let written = Request { keep_order: true, no_fuse: true, ..Request::default() };
                     let vector_length = [1, 2, 4, 8, 16][seed as usize % 5];
-                    let padded =
-                        Options { vector_length: Some(vector_length), ..Options::default() };
+                    let padding = Some(Padding::Length(vector_length));
+                    let padded = Request { padding, ..Request::default() };
                     let mut counts = Counts::default();
                     let mut failures = Vec::new();
-                    for options in [Options::default(), written, padded] {
+                    for request in [Request::default(), written, padded] {
                         if let Err(error) =
-                            check(&program.text, &passed, &machine, &options, &mut counts)
+                            check(&program.text, &passed, &machine, &request, &mut counts)
                         {
-                            let how =
-                                format!("{}, {:?}", options.pipeline(), options.vector_length);
-                            failures
-                                .push(format!("seed {seed} ({how}): {error}\n{}", program.text));
+                            failures.push(format!(
+                                "seed {seed} ({request:?}): {error}\n{}",
+                                program.text
+                            ));
                         }
                     }
                     let mut totals = totals.lock().expect("no worker panics");

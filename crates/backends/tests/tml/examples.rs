@@ -3,29 +3,20 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 use tc_backends::{
-    cpu,
+    Request, Session, Source,
+    program::{Padding, Parameter},
     runtime::{ElementType, Tensor, random},
-    tml::executable::{Executable, Options, lower},
-};
-use tc_dialects::{
-    text::SourceFile,
-    tml::{
-        import,
-        syntax::{Checked, read},
-    },
 };
 
 /// An example with other extents: each pair replaces one text by another.
-fn example(name: &str, replacements: &[(&str, String)]) -> (SourceFile, Checked) {
+fn example(name: &str, replacements: &[(&str, String)]) -> Source {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tml");
     let mut text = fs::read_to_string(folder.join(name)).expect("the example is there");
     for (from, to) in replacements {
         assert!(text.contains(from), "{name} has no '{from}'");
         text = text.replace(from, to);
     }
-    let (source, checked, diagnostics) = read(name, text.into_bytes());
-    assert!(diagnostics.is_empty(), "{}", source.render_all(&diagnostics));
-    (source, checked)
+    Source::new(name, text)
 }
 
 struct Run {
@@ -36,42 +27,36 @@ struct Run {
 }
 
 /// Runs a program on random numbers, without padding and with; both give the same up to rounding.
-fn run((source, checked): &(SourceFile, Checked), seed: u64) -> Run {
-    let context = tc_dialects::new_context();
-    let module = import::import_program(&context, source, checked);
+fn run(source: Source, seed: u64) -> Run {
+    let session = Session::new("cpu").expect("this machine");
+    let program = session.open(source).unwrap_or_else(|error| panic!("{error}"));
     let count = |keep_order| {
-        let options = Options { keep_order, ..Options::default() };
-        let lowered = lower(&module, &options).expect("the example is lowered");
-        let costs = cpu::BACKEND.cost(&lowered, &options.codegen).expect("the example is lowered");
+        let request = Request { keep_order, ..Request::default() };
+        let lowered = session.lower(&*program, &request).expect("the example is lowered");
+        let costs = session.costs(&lowered).expect("the example is lowered");
         let flops = costs[0].flops.as_ref().and_then(|flops| flops.constant());
         flops.expect("all sizes are known") as f64
     };
-    let mut values = BTreeMap::new();
-    let mut results = Vec::new();
-    for vector_length in [None, Some(4), Some(8)] {
-        let options = Options { vector_length, ..Options::default() };
-        let executable =
-            Executable::compile(&module, cpu::BACKEND, &options).expect("the example compiles");
-        for (number, argument) in executable.arguments().iter().enumerate() {
-            if argument.is_input {
-                let seed = seed * 16 + number as u64;
-                let tensor = random(ElementType::F64, &argument.extents, seed, None);
-                values.insert(argument.name.clone(), tensor.expect("it is small"));
-            }
-        }
-        results.push(executable.run(&values).expect("the example runs"));
-    }
-    let numbers = |tensors: &BTreeMap<String, Tensor>| -> BTreeMap<String, Vec<f64>> {
-        let of = |tensor: &Tensor| tensor.to_values::<f64>().expect("64-bit floats");
-        tensors.iter().map(|(name, tensor)| (name.clone(), of(tensor))).collect()
+    let entry = program.entry(&Request::default()).expect("an entry");
+    let draw = |(number, dims): (usize, Vec<usize>)| {
+        random(ElementType::F64, &dims, seed * 16 + number as u64, None).expect("it is small")
     };
-    let outputs = numbers(&results[0]);
-    for other in &results[1..] {
-        for (name, values) in numbers(other) {
-            close(&outputs[&name], &values);
-        }
+    let values: Vec<_> = entry.inputs.iter().map(|it| it.dims()).enumerate().map(draw).collect();
+    let numbers = |parameters: &[Parameter], tensors: &[Tensor]| -> BTreeMap<String, Vec<f64>> {
+        let of = |tensor: &Tensor| tensor.to_values::<f64>().expect("64-bit floats");
+        parameters.iter().zip(tensors).map(|(it, tensor)| (it.name.clone(), of(tensor))).collect()
+    };
+    let results = [None, Some(4), Some(8)].map(|vector_length| {
+        let padding = vector_length.map(Padding::Length);
+        let request = Request { padding, ..Request::default() };
+        let results = session.call(&*program, &request, &values.iter().collect::<Vec<_>>());
+        numbers(&entry.outputs, &results.expect("the example runs"))
+    });
+    let [outputs, others @ ..] = results;
+    for (name, values) in others.iter().flatten() {
+        close(&outputs[name], values);
     }
-    Run { inputs: numbers(&values), outputs, flops: [count(false), count(true)] }
+    Run { inputs: numbers(&entry.inputs, &values), outputs, flops: [count(false), count(true)] }
 }
 
 /// Numbers of magnitude 1, sums of some thousands of which differ by rounding.
@@ -119,8 +104,7 @@ fn inverse_helmholtz() {
             ("[11 11]", format!("[{n} {n}]")),
             ("[64 11 11 11]", format!("[{elements} {n} {n} {n}]")),
         ];
-        let Run { inputs, outputs, flops } =
-            run(&example("helmholtz.tml", &replacements), n as u64);
+        let Run { inputs, outputs, flops } = run(example("helmholtz.tml", &replacements), n as u64);
         let s = &inputs["S"];
         let t = change_basis(|i, l| s[i * n + l], n, n, &inputs["u"]);
         let r: Vec<_> = inputs["D"].iter().zip(&t).map(|(d, t)| d * t).collect();
@@ -141,7 +125,7 @@ fn interpolation() {
             ("[64 8 8 8]", format!("[{elements} {n} {n} {n}]")),
             ("[64 12 12 12]", format!("[{elements} {m} {m} {m}]")),
         ];
-        let run = run(&example("interpolation.tml", &replacements), n as u64);
+        let run = run(example("interpolation.tml", &replacements), n as u64);
         let b = &run.inputs["B"];
         close(&change_basis(|i, l| b[i * n + l], m, n, &run.inputs["u"]), &run.outputs["v"]);
         let (m, n) = (m as f64, n as f64);
@@ -155,7 +139,7 @@ fn trace_of_a_product() {
     for (n, m) in [(3, 16), (11, 5), (16, 16), (150, 250)] {
         let replacements =
             [("[150 250]", format!("[{n} {m}]")), ("[250 150]", format!("[{m} {n}]"))];
-        let run = run(&example("trace.tml", &replacements), n as u64);
+        let run = run(example("trace.tml", &replacements), n as u64);
         let (a, b) = (&run.inputs["A"], &run.inputs["B"]);
         let row = |i: usize| (0..m).map(|j| a[i * m + j] * b[j * n + i]).sum::<f64>();
         let trace: f64 = (0..n).map(row).sum();

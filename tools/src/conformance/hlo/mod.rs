@@ -14,7 +14,7 @@ pub(super) use program::check;
 use run::{Elements, agree};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use tc_backends::hlo::Array;
+use tc_backends::languages::hlo::Array;
 use tc_dialects::{element::ElementType, hlo::ArrayShape};
 
 /// The file that describes a program, in a folder with its texts, inputs and outputs.

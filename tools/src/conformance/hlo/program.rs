@@ -11,8 +11,11 @@ use super::{
     shape,
 };
 use serde_json::Value;
-use std::path::Path;
-use tc_backends::{hlo::Array, runtime::npy};
+use std::{borrow::Cow, path::Path};
+use tc_backends::{
+    languages::hlo::{Array, arrays},
+    runtime::{Tensor, npy},
+};
 use tc_dialects::hlo::{self, ArrayShape};
 
 /// Runs both texts of a program.
@@ -44,17 +47,24 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
 /// What is expected and what was found instead.
 pub(in super::super) fn check(
     folder: &Path,
-    module: &hlo::Module,
-    inputs: &[Array],
-    results: &[Array],
+    text: Vec<u8>,
+    inputs: &[Tensor],
+    results: &[Cow<Tensor>],
 ) -> Result<(), String> {
+    let (_, module, _) = hlo::read("module.hlo", text);
+    let module = module.ok_or("the text is not a module")?;
+    let [parameters, shapes] = arrays(&module);
+    let array = |(shape, tensor): (&ArrayShape, &Tensor)| Array::of(shape, tensor);
+    let inputs: Vec<_> = parameters.into_iter().zip(inputs).map(array).collect();
+    let results = shapes.into_iter().zip(results.iter().map(|it| &**it));
+    let results: Vec<_> = results.map(array).collect();
     let path = folder.join(super::CASE_FILE);
     let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let case: Value =
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = |it: Mismatch| format!("expected {}, found {}", it.expected, it.got);
     let outputs = row::array(field(&case, "outputs").map_err(text)?).map_err(text)?;
-    compare_all(folder, module, inputs, outputs, results).map_err(text)
+    compare_all(folder, &module, &inputs, outputs, &results).map_err(text)
 }
 
 /// Compares every output.
@@ -127,7 +137,7 @@ fn typical_magnitude(elements: &Elements) -> f64 {
     sizes.get(sizes.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn npy_at(folder: &Path, file: &str) -> Result<tc_backends::runtime::Tensor, Mismatch> {
+fn npy_at(folder: &Path, file: &str) -> Result<Tensor, Mismatch> {
     npy::load(folder.join(file)).map_err(|error| Mismatch::new("an array", error.to_string()))
 }
 
@@ -137,10 +147,7 @@ fn array(folder: &Path, value: &Value, file: &str) -> Result<Array, Mismatch> {
 }
 
 /// A float64 reference in the type of the result.
-fn rounded(
-    reference: &tc_backends::runtime::Tensor,
-    shape: &ArrayShape,
-) -> Result<Array, Mismatch> {
+fn rounded(reference: &Tensor, shape: &ArrayShape) -> Result<Array, Mismatch> {
     let values = reference
         .to_values::<f64>()
         .ok_or_else(|| Mismatch::new("a reference in float64", reference.element().to_string()))?;

@@ -1,37 +1,37 @@
 //! Runs a program and compares its results.
 
 use tc_backends::{
-    Codegen, cpu,
-    hlo::{Array, Error, Executable, locations},
+    Error, Executable, Request, Session, Source,
+    languages::hlo::{Array, arrays},
+    runtime::{Tensor, TensorError},
 };
 use tc_dialects::{
+    Language,
     element::ElementType,
     hlo::{self, Module},
-    report,
 };
 
 /// A program and its outputs, or why it does not run.
 pub(super) fn run(text: String, inputs: &[Array]) -> Result<(Module, Vec<Array>), String> {
-    let (source, module, diagnostics) = hlo::read("module.hlo", text.into_bytes());
+    let (_, module, diagnostics) = hlo::read("module.hlo", text.clone().into_bytes());
     let Some(module) = module else {
         let first = diagnostics.first().map_or("", |it| it.message.as_str());
         return Err(format!("refused: {first}"));
     };
-    let context = tc_dialects::new_context();
-    let (_, received) = report::collect(&context);
-    let places = locations(&context, &module, &source);
-    let executable =
-        Executable::compile(&context, &module, &places, cpu::BACKEND, &Codegen::default());
-    let executable = executable.map_err(|error| match error {
-        Error::Diagnosed | Error::Compile(_) => {
-            let received = received.borrow();
-            let first = received.iter().find(|it| it.is_error());
-            first.map_or_else(|| error.to_string(), |it| it.message.clone())
-        }
-        Error::Call(message) => message,
-    })?;
-    let outputs = executable.run(inputs).map_err(|error| error.to_string())?;
-    Ok((module, outputs))
+    let results = || -> Result<Vec<Tensor>, Error> {
+        let session = Session::new("cpu")?;
+        let source = Source { language: Language::Hlo, ..Source::new("module.hlo", text) };
+        let program = session.open(source)?;
+        let executable: Executable =
+            session.load(&session.lower(&*program, &Request::default())?)?;
+        let inputs =
+            inputs.iter().map(Array::to_tensor).collect::<Result<Vec<_>, TensorError>>()?;
+        Ok(executable.run(&inputs.iter().collect::<Vec<_>>())?)
+    };
+    let results = results().map_err(|error| error.to_string())?;
+    let [_, shapes] = arrays(&module);
+    let outputs = shapes.into_iter().zip(&results).map(|(shape, it)| Array::of(shape, it));
+    Ok((module.clone(), outputs.collect()))
 }
 
 /// The elements of an array as numbers.

@@ -15,7 +15,7 @@ use crate::conformance::{
 use serde_json::{Map, Value, json};
 use tc_backends::{
     interp,
-    run::{Shapes, Sizes},
+    program::{Entry, Sizes, in_memory},
     runtime::{Number, Tensor},
 };
 use tc_dialects::mlir;
@@ -26,22 +26,20 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
     let sizes = field(row, "sizes", object)?.iter();
     let sizes = sizes.map(|(name, value)| Ok((name.clone(), integer(value)?)));
     let sizes = runnable.own_sizes(&sizes.collect::<Result<Sizes, Mismatch>>()?);
-    let shapes = runnable
-        .program
-        .shapes(runnable.def, &sizes)
-        .map_err(|error| session.stopped("shapes", error))?;
-    let inputs = inputs(row, &shapes)?;
-    let case = Case { row, runnable, shapes };
+    let entry = runnable.entry(&sizes).map_err(|error| session.stopped("shapes", error))?;
+    let inputs = inputs(row, &entry)?;
+    let case = Case { row, runnable, entry };
     let outcomes = case.runnable.interpret(&inputs)?;
     case.check("interpreted", &outcomes, interp::Outcome::shape, |it| numbers(it).collect())?;
-    for (outcome, (name, ..)) in outcomes.iter().zip(&case.shapes.outputs) {
-        case.check_origin(name, "interpreted", outcome.origin())?;
+    for (outcome, output) in outcomes.iter().zip(&case.entry.outputs) {
+        case.check_origin(&output.name, "interpreted", outcome.origin())?;
     }
     for variant in Variant::ALL {
         case.check_variant(&sizes, variant, &inputs)?;
     }
-    let results = case.shapes.outputs.iter().zip(&outcomes);
-    let results = results.map(|((name, ..), it)| (name.clone(), nested(it.shape(), numbers(it))));
+    let results = case.entry.outputs.iter().zip(&outcomes);
+    let results =
+        results.map(|(output, it)| (output.name.clone(), nested(it.shape(), numbers(it))));
     let got = Value::Object(results.collect());
     Ok(Outcome::new(Status::Passed, row["expected"].to_string(), got.to_string()))
 }
@@ -51,19 +49,19 @@ fn numbers(outcome: &interp::Outcome) -> impl Iterator<Item = Number> {
 }
 
 /// The arguments: inputs, then what accumulated outputs hold before.
-fn inputs(row: &Value, shapes: &Shapes) -> Result<Vec<Tensor>, Mismatch> {
+fn inputs(row: &Value, entry: &Entry) -> Result<Vec<Tensor>, Mismatch> {
     let given = field(row, "inputs", object)?;
     let none = Map::new();
     let initial = optional(row, "initial_outputs", object)?.unwrap_or(&none);
-    let names = shapes.inputs.iter().chain(&shapes.outputs).map(|(name, ..)| name);
-    let names: Vec<_> = names.collect();
+    let names: Vec<_> = entry.inputs.iter().chain(&entry.outputs).map(|it| &it.name).collect();
     if let Some(name) = given.keys().chain(initial.keys()).find(|name| !names.contains(name)) {
         return Err(Mismatch::new("inputs and outputs of the function", format!("'{name}'")));
     }
-    let tensors = shapes.inputs.iter().map(|(name, element, shape)| {
+    let tensors = entry.inputs.iter().map(|input| {
+        let name = &input.name;
         let value = given.get(name).or_else(|| initial.get(name));
         let value = value.ok_or_else(|| Mismatch::new(format!("a value of '{name}'"), "none"))?;
-        tensor(value, name, *element, shape)
+        tensor(value, name, in_memory(input.element), &input.dims())
     });
     tensors.collect()
 }
@@ -71,7 +69,7 @@ fn inputs(row: &Value, shapes: &Shapes) -> Result<Vec<Tensor>, Mismatch> {
 struct Case<'r, 'c> {
     row: &'r Value,
     runnable: Runnable<'c>,
-    shapes: Shapes,
+    entry: Entry,
 }
 
 impl Case<'_, '_> {
@@ -85,15 +83,16 @@ impl Case<'_, '_> {
     ) -> Result<(), Mismatch> {
         let expected = field(self.row, "expected", object)?;
         for name in expected.keys() {
-            if !self.shapes.outputs.iter().any(|(output, ..)| output == name) {
+            if !self.entry.outputs.iter().any(|output| output.name == *name) {
                 return Err(Mismatch::new("outputs of the function", format!("'{name}'")));
             }
         }
-        if results.len() != self.shapes.outputs.len() {
-            let expected = format!("{} outputs ({how})", self.shapes.outputs.len());
+        if results.len() != self.entry.outputs.len() {
+            let expected = format!("{} outputs ({how})", self.entry.outputs.len());
             return Err(Mismatch::new(expected, results.len().to_string()));
         }
-        for ((name, ..), result) in self.shapes.outputs.iter().zip(results) {
+        for (output, result) in self.entry.outputs.iter().zip(results) {
+            let name = &output.name;
             let value = expected.get(name);
             let value =
                 value.ok_or_else(|| Mismatch::new(format!("values of output '{name}'"), "none"))?;

@@ -13,10 +13,11 @@ use crate::conformance::{
     sizes::{Algebra, show},
 };
 use serde_json::Value;
+use std::collections::BTreeMap;
 use tc_backends::{
     Compiled,
     interp::{Outcome as Reference, compare},
-    run::{Shapes, Sizes, random_inputs},
+    program::{Entry, Sizes},
     runtime::Tensor,
 };
 use tc_ir::Var;
@@ -28,7 +29,7 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
     let session = Session::new();
     let runnable = session.open(row)?;
     let precision = optional(row, "relative_precision", string)?;
-    let mut chosen: Vec<(Sizes, Shapes)> = Vec::new();
+    let mut chosen: Vec<(Sizes, Entry)> = Vec::new();
     for published in field(row, "sizes", array)? {
         let published = object(published)?.iter();
         let published = published.map(|(name, value)| Ok((name.clone(), integer(value)?)));
@@ -41,7 +42,7 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
     let Some((first, _)) = chosen.first() else {
         return Err(Mismatch::new("published sizes", "none"));
     };
-    let samples = chosen.iter().map(|(sizes, shapes)| Sample::draw(&runnable, sizes, shapes));
+    let samples = chosen.iter().map(|(sizes, entry)| Sample::draw(&runnable, sizes, entry));
     let samples = samples.collect::<Result<Vec<_>, _>>()?;
     let mut largest_ratio: f64 = 0.0;
     for variant in Variant::ALL {
@@ -62,11 +63,7 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
 
 /// The published sizes if they are small enough, else the largest that are, by a cap that
 /// differs between sizes so that mixed up dimensions show.
-fn reduced(
-    runnable: &Runnable,
-    published: &Sizes,
-    limit: u64,
-) -> Result<(Sizes, Shapes), Mismatch> {
+fn reduced(runnable: &Runnable, published: &Sizes, limit: u64) -> Result<(Sizes, Entry), Mismatch> {
     let capped = |cap: i64| {
         let value = |(number, (name, value)): (usize, (&String, &i64))| {
             (name.clone(), (*value).min(cap + number as i64 % 3))
@@ -75,9 +72,9 @@ fn reduced(
     };
     let mut refused = None;
     for sizes in std::iter::once(published.clone()).chain((1..=MAX_CAP).rev().map(capped)) {
-        match runnable.program.shapes(runnable.def, &sizes) {
-            Ok(shapes) if work(runnable, &sizes, &shapes) <= u128::from(limit) => {
-                return Ok((sizes, shapes));
+        match runnable.entry(&sizes) {
+            Ok(entry) if work(runnable, &sizes, &entry) <= u128::from(limit) => {
+                return Ok((sizes, entry));
             }
             Ok(_) => {}
             Err(error) => refused = Some(error),
@@ -88,12 +85,12 @@ fn reduced(
 }
 
 /// The points of all statements, or the elements of all tensors if these are more.
-fn work(runnable: &Runnable, sizes: &Sizes, shapes: &Shapes) -> u128 {
+fn work(runnable: &Runnable, sizes: &Sizes, entry: &Entry) -> u128 {
     let algebra = Algebra::new(runnable.def.sizes().into_iter().map(|(name, ..)| name));
     let product =
         |extents: &mut dyn Iterator<Item = u128>| extents.fold(1u128, u128::saturating_mul);
-    let tensors = shapes.inputs.iter().chain(&shapes.outputs);
-    let tensors = tensors.map(|(_, _, shape)| product(&mut shape.iter().map(|it| *it as u128)));
+    let tensors = entry.inputs.iter().chain(&entry.outputs);
+    let tensors = tensors.map(|it| product(&mut it.dims().into_iter().map(|it| it as u128)));
     let points = runnable.def.comprehensions().into_iter().map(|statement| {
         let Some(domain) = statement.domain(&algebra.ir) else { return u128::MAX };
         let vars = domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_)));
@@ -113,22 +110,18 @@ fn work(runnable: &Runnable, sizes: &Sizes, shapes: &Shapes) -> u128 {
 /// Sizes with random inputs, and what the interpreter computes for them.
 struct Sample<'a> {
     sizes: &'a Sizes,
-    shapes: &'a Shapes,
+    entry: &'a Entry,
     inputs: Vec<Tensor>,
     references: Vec<Reference>,
 }
 
 impl<'a> Sample<'a> {
-    fn draw(runnable: &Runnable, sizes: &'a Sizes, shapes: &'a Shapes) -> Result<Self, Mismatch> {
+    fn draw(runnable: &Runnable, sizes: &'a Sizes, entry: &'a Entry) -> Result<Self, Mismatch> {
         let what = || format!("inputs at {}", show(sizes));
-        let mut drawn = random_inputs(runnable.def, shapes, sizes, 1, |_| false)
-            .map_err(|error| runnable.session.stopped(&what(), error))?;
-        let inputs = shapes.inputs.iter().map(|(name, ..)| {
-            drawn.remove(name).ok_or_else(|| Mismatch::new(what(), format!("none for '{name}'")))
-        });
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let inputs = entry.complete(BTreeMap::new(), 1);
+        let inputs = inputs.map_err(|error| runnable.session.stopped(&what(), error))?;
         let references = runnable.interpret(&inputs)?;
-        Ok(Self { sizes, shapes, inputs, references })
+        Ok(Self { sizes, entry, inputs, references })
     }
 
     /// Compares the results of compiled code; how much of the error bound was used.
@@ -147,9 +140,10 @@ impl<'a> Sample<'a> {
             .run(&arguments)
             .map_err(|error| runnable.session.stopped(&format!("a result ({how})"), error))?;
         let mut largest_ratio: f64 = 0.0;
-        for (((name, _, shape), reference), output) in
-            self.shapes.outputs.iter().zip(&self.references).zip(&outputs)
+        for ((expected, reference), output) in
+            self.entry.outputs.iter().zip(&self.references).zip(&outputs)
         {
+            let (name, shape) = (&expected.name, expected.dims());
             if output.shape() != shape {
                 return Err(Mismatch::new(
                     format!("extents {shape:?} of '{name}' ({how})"),

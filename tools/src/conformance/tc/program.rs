@@ -6,9 +6,10 @@ use melior::{Context, ir::Module};
 use serde_json::Value;
 use std::{cell::RefCell, fmt::Display, rc::Rc};
 use tc_backends::{
-    Codegen, Compiled, cpu,
+    Codegen, Compiled, Program as _, Request, cpu,
     interp::{Interpreter, Limits, Outcome},
-    run::{self, Checks, Options, Sizes},
+    languages::tc,
+    program::{Checks, Entry, Sizes},
     runtime::Tensor,
 };
 use tc_dialects::{
@@ -110,7 +111,7 @@ impl Session {
             return Err(Mismatch::new("a valid program", source.file.render(error)));
         }
         let module = self.import(&source).map_err(|error| self.stopped("an import", error))?;
-        let program = run::Session::new(&self.context, module, false)
+        let program = tc::Program::new(&self.context, module, false)
             .map_err(|error| self.stopped("ranges", error))?;
         let name = field(row, "def", string)?;
         let def = program.def(Some(name)).map_err(|error| self.stopped("a function", error))?;
@@ -160,7 +161,7 @@ impl Variant {
 /// A function whose ranges are inferred.
 pub(super) struct Runnable<'c> {
     pub(super) session: &'c Session,
-    pub(super) program: run::Session<'c>,
+    pub(super) program: tc::Program<'c>,
     pub(super) def: Def<'c>,
 }
 
@@ -169,6 +170,11 @@ impl<'c> Runnable<'c> {
     pub(super) fn own_sizes(&self, sizes: &Sizes) -> Sizes {
         let own = self.def.sizes().into_iter();
         own.filter_map(|(name, ..)| Some((name.to_string(), *sizes.get(name)?))).collect()
+    }
+
+    /// The types of inputs and outputs at some sizes.
+    pub(super) fn entry(&self, sizes: &Sizes) -> Result<Entry, tc_backends::Error> {
+        self.program.entry(&Request { sizes: sizes.clone(), ..Request::of(self.def.name()) })
     }
 
     /// What the interpreter computes, before any optimization.
@@ -198,14 +204,16 @@ impl<'c> Runnable<'c> {
 
     /// The function as `imap` operations.
     pub(super) fn lower(&self, sizes: &Sizes, variant: Variant) -> Result<Module<'c>, Mismatch> {
-        let options = Options {
+        let request = Request {
+            sizes: if variant.dynamic { Sizes::new() } else { sizes.clone() },
+            dynamic: variant.dynamic,
             checks: if variant.checked { Checks::All } else { Checks::Shape },
             no_fuse: !variant.fused,
-            ..Options::default()
+            ..Request::of(self.def.name())
         };
-        let specialized = (!variant.dynamic).then_some((self.def, sizes));
-        self.program
-            .lower(specialized, &options)
-            .map_err(|error| self.session.stopped(&format!("operations ({})", variant.what), error))
+        let lowered = self.program.lower(&request);
+        let stopped =
+            |error| self.session.stopped(&format!("operations ({})", variant.what), error);
+        Ok(lowered.map_err(stopped)?.module)
     }
 }

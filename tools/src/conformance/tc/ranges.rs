@@ -13,7 +13,7 @@ use crate::conformance::{
 use melior::ir::Module;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tc_backends::run::Sizes;
+use tc_backends::program::Sizes;
 use tc_dialects::{
     imap::map::from_attribute,
     mlir,

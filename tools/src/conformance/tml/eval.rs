@@ -8,21 +8,19 @@ use super::{
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Display};
 use tc_backends::{
-    cpu,
+    Program as _, Request, Session,
     interp::Limits,
+    languages::tml,
+    program::Padding,
     tml::{
         compare,
-        executable::{self, Executable},
         interp::{self, Machine, indices},
         value::{self, Bounded, Division},
     },
 };
-use tc_dialects::{
-    report,
-    tml::{import, syntax::Checked},
-};
+use tc_dialects::tml::syntax::Checked;
 
 /// Elements, with padding, that the tensors of a program may have.
 const MAX_ELEMENTS: u64 = 1 << 22;
@@ -56,20 +54,24 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
         .map_err(|error| Mismatch::new("an initial store", error.to_string()))?;
     let bounded = final_store(bounded)?;
     let compiled = |vector_length: Option<i64>| {
-        let context = tc_dialects::new_context();
-        let (_, received) = report::collect(&context);
-        let module = import::import_program(&context, &source, &program);
-        let options = executable::Options { vector_length, ..executable::Options::default() };
-        let agreed = Executable::compile(&module, cpu::BACKEND, &options)
-            .map_err(compare::Mismatch::from)
-            .and_then(|executable| compare::run(&executable, &tensors, &bounded));
+        let run = || -> Result<(), String> {
+            let text = |error: &dyn Display| error.to_string();
+            let session = Session::new("cpu").map_err(|it| text(&it))?;
+            let compiled = tml::Program::new(session.context(), source.clone(), program.clone());
+            let padding = vector_length.map(Padding::Length);
+            let request = Request { padding, ..Request::default() };
+            let executable = session.compile(&compiled, &request).map_err(|it| text(&it))?;
+            let entry = compiled.entry(&request).map_err(|it| text(&it))?;
+            let inputs: Vec<_> = entry.inputs.iter().map(|it| &tensors[&it.name]).collect();
+            let mut buffers = executable.buffers(&inputs).map_err(|it| text(&it))?;
+            executable.call(&mut buffers).map_err(|it| text(&it))?;
+            let names = entry.outputs.iter().map(|it| it.name.as_str());
+            let outputs = names.zip(buffers.outputs());
+            compare::compare_padded(&bounded, outputs).map(drop).map_err(|it| text(&it))
+        };
         let how =
             vector_length.map_or_else(String::new, |it| format!(", padded to multiples of {it}"));
-        agreed.map(drop).map_err(|error| {
-            let reasons: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
-            let reasons = [vec![error.to_string()], reasons].concat().join("; ");
-            Mismatch::new(format!("what the rules give (compiled{how})"), reasons)
-        })
+        run().map_err(|error| Mismatch::new(format!("what the rules give (compiled{how})"), error))
     };
     compiled(None)?;
     let mut status = Status::Passed;
