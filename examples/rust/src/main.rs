@@ -1,8 +1,8 @@
 //! A compiler of its own on top of the crates, in one file.
 //!
 //! It builds `y = relu(x * w + b)` as two operations, without any source text: a matrix
-//! product and an element-wise operation that reads it. Then it verifies the module, fuses
-//! the two into one, compiles that for tensors of any size, and calls it.
+//! product and an element-wise operation that reads it. Then a session fuses the two into one,
+//! compiles that for tensors of any size, and calls it.
 //!
 //! Run it with `cargo run --package tc-example`.
 
@@ -14,14 +14,12 @@ use melior::{
     },
 };
 use std::error::Error;
-use tc_backends::{Codegen, cpu, runtime::Tensor};
+use tc_backends::{Request, Session, runtime::Tensor};
 use tc_dialects::{
     imap::{self, Access, Accumulator, CombinerKind, Indexed, Runtime, Start, View},
     mlir::{self, Builder, Val},
-    report::{self, Printer},
 };
 use tc_ir::{IndexingMap, map::Variable};
-use tc_passes::run_pipeline;
 
 /// The dialects whose operations are built here.
 const DIALECTS: [&str; 4] = ["arith", "func", "imap", "tensor"];
@@ -37,31 +35,29 @@ const ARGUMENTS: &str = r#"[
 const RESULTS: &str = r#"[{tc.name = "y", tc.extents = #imap.map<(){M, N} -> (M, N)>}]"#;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let context = new_context();
-    let mut module = build(&context)?;
+    let session = new_session()?;
+    let module = build(session.context())?;
     println!("// Two operations:\n{}", module.as_operation());
-    run_pipeline(&mut module, "imap-fuse,canonicalize,cse")?;
-    println!("// One, with the second as its epilogue:\n{}", module.as_operation());
+    let program = session.open_module(module)?;
+    let lowered = session.lower(&*program, &Request::of("layer"))?;
+    println!("// One, with the second as its epilogue:\n{}", lowered.module.as_operation());
 
-    let compiled = cpu::BACKEND.compile(&module, &Codegen::default())?.load()?;
-    let layer = compiled.function("layer").ok_or("the function is not there")?;
     let x = Tensor::from_values(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     let w = Tensor::from_values(&[3, 2], &[1.0f32, -1.0, 2.0, -2.0, 3.0, -3.0])?;
     let b = Tensor::from_values(&[2], &[0.5f32, 20.0])?;
-    let results = layer.run(&[&x, &w, &b])?;
+    let results = session.load(&lowered)?.run(&[&x, &w, &b])?;
     println!("y = {:?}", results[0].to_values::<f32>().unwrap_or_default());
     Ok(())
 }
 
-/// A context that prints diagnostics, with the dialects loaded.
-fn new_context() -> Context {
-    let context = tc_dialects::new_context();
-    let mut printer = Printer::default();
-    report::attach(&context, move |received| eprint!("{}", printer.render(&received)));
+/// A session that prints diagnostics, with the dialects loaded.
+fn new_session() -> Result<Session, Box<dyn Error>> {
+    let session = Session::new("cpu")?;
+    session.print_diagnostics();
     for dialect in DIALECTS {
-        context.get_or_load_dialect(dialect);
+        session.context().get_or_load_dialect(dialect);
     }
-    context
+    Ok(session)
 }
 
 /// Builds the module and verifies it.
@@ -191,7 +187,7 @@ fn fill<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tc_dialects::imap::Generic;
+    use tc_dialects::{imap::Generic, report};
 
     fn num_generics(module: &Module) -> usize {
         let mut count = 0;
@@ -208,14 +204,13 @@ mod tests {
 
     #[test]
     fn layer_agrees_with_loops() {
-        let context = new_context();
-        let mut module = build(&context).unwrap();
+        let session = new_session().unwrap();
+        let module = build(session.context()).unwrap();
         assert_eq!(num_generics(&module), 2);
-        run_pipeline(&mut module, "imap-fuse,canonicalize,cse").unwrap();
-        assert_eq!(num_generics(&module), 1);
-        let program = cpu::BACKEND.compile(&module, &Codegen::default()).unwrap();
-        let compiled = program.load().unwrap();
-        let layer = compiled.function("layer").unwrap();
+        let program = session.open_module(module).unwrap();
+        let lowered = session.lower(&*program, &Request::of("layer")).unwrap();
+        assert_eq!(num_generics(&lowered.module), 1);
+        let layer = session.load(&lowered).unwrap();
         // Compiled once, called with several sizes.
         for [m, k, n] in [[1, 1, 1], [3, 5, 4], [16, 17, 33]] {
             let (x, w, b) = (values(m * k, 1), values(k * n, 2), values(n, 3));
@@ -233,7 +228,7 @@ mod tests {
             assert_eq!(results[0].shape(), [m, n]);
             assert_eq!(results[0].to_values::<f32>().unwrap(), expected);
         }
-        // Extents that do not agree are refused.
+        // Extents that do not agree are rejected.
         let x = Tensor::from_values(&[1, 2], &[1.0f32, 2.0]).unwrap();
         let w = Tensor::from_values(&[1, 1], &[1.0f32]).unwrap();
         let b = Tensor::from_values(&[1], &[1.0f32]).unwrap();
@@ -243,16 +238,17 @@ mod tests {
 
     #[test]
     fn a_wrong_program_is_reported() {
-        let context = new_context();
-        let (handler, received) = report::collect(&context);
-        let module = build(&context).unwrap();
+        let session = new_session().unwrap();
+        let context = session.context();
+        let (handler, received) = report::collect(context);
+        let module = build(context).unwrap();
         let mut generics = Vec::new();
         mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
             generics.extend(Generic::cast(op));
         });
         // Two maps for three operands.
         let maps = mlir::array_attr(generics[0].op(), "maps");
-        mlir::set_attribute(generics[0].op(), "maps", mlir::array(&context, &maps[..2]));
+        mlir::set_attribute(generics[0].op(), "maps", mlir::array(context, &maps[..2]));
         assert!(!module.as_operation().verify());
         context.detach_diagnostic_handler(handler);
         let received = received.borrow();
