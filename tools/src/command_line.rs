@@ -3,8 +3,7 @@
 
 use clap::{Arg, Args, Parser, ValueEnum, error::ErrorKind};
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::{ExitCode, exit},
@@ -20,7 +19,7 @@ use tc_backends::{
 use tc_dialects::{
     files::{self, MAX_SOURCE_BYTES},
     imap::MAX_EXTENT,
-    pass,
+    pass, report,
 };
 
 /// What the standard input is called in diagnostics.
@@ -533,11 +532,6 @@ fn available_memory(meminfo: &str) -> Option<u64> {
 /// # Errors
 /// The output cannot be written.
 pub fn print(bytes: &[u8]) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::File { path: "<stdout>".to_string(), error })
-        }
-        _ => Ok(()),
-    }
+    let path = "<stdout>".to_string();
+    report::print(bytes).map_err(|error| Error::File { path, error })
 }

@@ -10,7 +10,13 @@ use melior::{
     diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity},
     ir::{Location, operation::OperationLike},
 };
-use std::{cell::RefCell, collections::HashMap, ffi::c_int, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ffi::c_int,
+    io::{self, Write},
+    rc::Rc,
+};
 
 /// What an optimization remark is about. The numbers are those of the C++ bridge.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -21,6 +27,18 @@ pub enum RemarkKind {
     Missed = 1,
     /// Something was found out or counted.
     Analysis = 2,
+}
+
+/// Writes to the standard output. A reader that stops early, such as `head`, is no failure.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Whether remarks are shown: what takes time to say need not be found out otherwise.

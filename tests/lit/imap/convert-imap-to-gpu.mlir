@@ -288,8 +288,9 @@ gpu.module @kernels {
 // CHECK:             gpu.shuffle
 // CHECK:             memref.store %{{.*}}, %[[SUM]]
 // CHECK:           gpu.barrier
+// CHECK:           %[[TOTAL:.*]] = memref.load %[[SUM]]
 // CHECK:           scf.for %{{.*}} = %thread_id_x to %{{.*}} step %[[SIZE]] {
-// CHECK:             memref.load %[[SUM]]
+// CHECK:             arith.divf %{{.*}}, %[[TOTAL]]
 // CHECK:             memref.store
 // CHECK:           }
 // CHECK:           gpu.barrier

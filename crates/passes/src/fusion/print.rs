@@ -32,13 +32,12 @@ use petgraph::{
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Write as _,
-    io::{self, Write as _},
 };
 use tc_dialects::{
     imap::{AnyIndexed, Generic, Indexed, schedule::variable_names},
     mlir::{self, Blk, Op, Val},
     pass::{self, Failure, PassInfo, PassOption, PassRun, PipelineInfo},
-    report::Report,
+    report::{self, Report},
     text::Severity,
 };
 use tc_ir::{Context, Expr, Variable};
@@ -87,14 +86,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let functions = mlir::ops(module).into_iter();
     let plans = functions.filter(|it| mlir::is(*it, "func.func")).filter_map(FusionPlan::of);
     let text: String = plans.map(|plan| write(&plan)).collect();
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // A reader that stops early, such as `head`, is no failure.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(fail(Location::unknown(pass.context), format!("cannot print the plan: {error}")))
-        }
-        _ => Ok(()),
-    }
+    report::print(text.as_bytes()).map_err(|error| {
+        fail(Location::unknown(pass.context), format!("cannot print the plan: {error}"))
+    })
 }
 
 /// The kernels of a function.

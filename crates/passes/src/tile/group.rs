@@ -36,6 +36,8 @@ pub struct Limits {
     pub min_row: u64,
     /// The least tiles of a dimension: more points in a tile leave fewer tiles.
     pub min_tiles: u64,
+    /// Whether all tiles have one static size, as shared memory of a GPU needs it.
+    pub static_tiles: bool,
     /// The work that is worth several threads; `None` for one thread.
     pub parallel: Option<u64>,
 }
@@ -52,6 +54,7 @@ impl Default for Limits {
             min_rows: 16,
             min_row: 64,
             min_tiles: 1,
+            static_tiles: false,
             parallel: None,
         }
     }
@@ -180,6 +183,12 @@ impl<'c> Member<'c> {
     fn is_tiled(&self, ir: &Context, access: &Access) -> bool {
         let innermost = self.links.values().next_back();
         innermost.is_some_and(|dim| ir.vars_of_all(&access.subscripts).contains(&Var::Dim(*dim)))
+    }
+
+    /// Whether the results have static shapes.
+    fn is_static(&self) -> bool {
+        let mut shapes = self.view.outputs.iter().map(|it| mlir::shape(it.value.r#type()));
+        shapes.all(|shape| shape.iter().all(Option::is_some))
     }
 
     fn find_product(&self, ir: &Context) -> Option<Product> {
@@ -445,7 +454,8 @@ impl<'c> Members<'c> {
         let rows = self.rows.or(rows);
         let most = if rows.is_some() { limits.product_bytes } else { limits.tile_bytes };
         self.list.push(member);
-        let fits = self.list.iter().all(|it| it.fits(ir, &sizes, limits))
+        let fits = (!limits.static_tiles || self.list.iter().all(Member::is_static))
+            && self.list.iter().all(|it| it.fits(ir, &sizes, limits))
             && self.touched(ir, &sizes) <= most;
         match fits {
             true => (self.sizes, self.rows) = (sizes, rows),
@@ -514,7 +524,12 @@ impl<'c> Members<'c> {
             let most = limits.tile_bytes / self.touched(ir, &sizes).max(1);
             let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
             let largest = extent / limits.min_tiles.max(1);
-            sizes.insert(dim, divisor(extent, wanted.min(largest.max(1)), largest));
+            let wanted = wanted.min(largest.max(1));
+            let mut size = divisor(extent, wanted, largest);
+            if limits.static_tiles && !extent.is_multiple_of(size) {
+                size = (1..wanted).rev().find(|size| extent.is_multiple_of(*size)).unwrap_or(1);
+            }
+            sizes.insert(dim, size);
         }
         sizes
     }

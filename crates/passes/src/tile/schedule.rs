@@ -37,12 +37,7 @@ use super::{
 };
 use glob::Pattern;
 use melior::ir::{Attribute, operation::OperationLike};
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    fs,
-    io::{self, Write as _},
-};
+use std::{collections::BTreeMap, fmt::Write as _, fs};
 use tc_dialects::{
     imap::{
         AnyIndexed, Indexed,
@@ -50,7 +45,7 @@ use tc_dialects::{
     },
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::Report,
+    report::{self, Report},
 };
 use tc_ir::Context;
 
@@ -141,6 +136,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         found.ok_or_else(|| fail(format!("'{name}' expects a number")))
     };
     let threshold = number("parallel-threshold")?;
+    let is_for_blocks = pass.options.flag("blocks");
     let limits = Limits {
         min_bytes: number("min-bytes")?,
         tile_bytes: number("tile-bytes")?,
@@ -150,9 +146,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         min_rows: number("min-rows")?,
         min_row: number("min-row")?.max(1),
         min_tiles: number("min-tiles")?,
+        static_tiles: is_for_blocks,
         parallel: pass.options.flag("parallel").then_some(threshold),
     };
-    let is_for_blocks = pass.options.flag("blocks");
     let sizes = sizes(pass.options.text("tile")).map_err(fail)?;
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions: Vec<_> =
@@ -178,14 +174,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
     }
     if pass.options.flag("print") {
-        let mut out = io::stdout().lock();
-        match out.write_all(text(&functions).as_bytes()).and_then(|()| out.flush()) {
-            // A reader that stops early, such as `head`, is no failure.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                return Err(fail(format!("cannot print the schedules: {error}")));
-            }
-            _ => {}
-        }
+        report::print(text(&functions).as_bytes())
+            .map_err(|error| fail(format!("cannot print the schedules: {error}")))?;
     }
     Ok(())
 }

@@ -61,6 +61,8 @@ pub(super) fn groups<'c>(
         space.enter(builder, &mut scope, point, 1);
         let identities = group.identities(builder);
         let mut fold = |builder: &Builder<'c>| {
+            let mut scope = scope.clone();
+            nest.load_invariant(builder, &mut scope, ranges);
             let mut body = |builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]| {
                 nest.guarded(builder, scope, &tested, held, &mut |builder, scope| {
                     nest.fold(builder, scope, held)

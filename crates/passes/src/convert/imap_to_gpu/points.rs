@@ -31,6 +31,7 @@ pub(super) fn points<'c>(
     let at_once = points_at_once(nest, dims);
     let Share { first, step } = grid.groups(builder, 1);
     let end = divide(builder, space.total, at_once);
+    nest.load_invariant(builder, &mut scope, &[dims, ranges].concat());
     let (narrowing, tested) =
         nest.distribute_constraints(ranges, &|var| matches!(var, Var::Range(_)));
     loops::build_for(builder, (first, end, step), &[], &mut |builder, point, _| {
@@ -130,10 +131,8 @@ fn neighbours<'c>(
             let mut scope = scope.clone();
             let value = builder.add_index(scope.values[&inner], builder.index(point));
             scope.values.insert(inner, value);
-            scope.loaded = loaded
-                .iter()
-                .map(|(number, elements)| (*number, elements[point as usize]))
-                .collect();
+            let elements = loaded.iter();
+            scope.loaded.extend(elements.map(|(number, all)| (*number, all[point as usize])));
             nest.compute(builder, &mut scope)
         })
         .collect();

@@ -530,6 +530,26 @@ impl<'c> Nest<'c> {
         results[0]
     }
 
+    /// Loads, in front of loops over some variables, the inputs of the body whose elements do not depend on them. A store
+    /// in the loops keeps LLVM from doing so.
+    pub fn load_invariant(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, loops: &[Var]) {
+        let runs = loops.iter().all(|var| self.extent(*var).is_some_and(|extent| 0 < extent));
+        let arguments = mlir::arguments(self.generic.body());
+        for (number, input) in self.inputs.iter().enumerate() {
+            let exists = input.map.results.is_empty() || runs && self.domain.constraints.is_empty();
+            let needs = self.needs(&accessed(&input.map));
+            if exists
+                && !mlir::uses(arguments[number]).is_empty()
+                && loops.iter().all(|var| !needs.contains(var))
+                && self.outputs.iter().all(|output| output.buffer != input.buffer)
+            {
+                let (map, fill) = (&input.map, input.fill);
+                let element = self.load_at(builder, scope, input.buffer, map, fill);
+                scope.loaded.insert(number, element);
+            }
+        }
+    }
+
     /// What destination `number` holds.
     pub fn load_output(
         &self,
