@@ -460,6 +460,26 @@ fn destinations(dims: &[Var], elements: &[&'static str]) -> Vec<(Operand, String
     .collect()
 }
 
+/// The case of an operation: the text in front of its operands, these, and the text behind them.
+fn case(
+    header: String,
+    runtimes: &[(String, Operand, String)],
+    inputs: Vec<(Operand, String)>,
+    outputs: Vec<(Operand, String)>,
+    rest: String,
+) -> Case {
+    let runtimes: Vec<_> = runtimes.iter().map(|it| (it.1.clone(), it.2.clone())).collect();
+    Case {
+        inputs: runtimes.iter().chain(&inputs).map(|it| it.0.clone()).collect(),
+        outputs: outputs.iter().map(|it| it.0.clone()).collect(),
+        text: Box::new(move |kind| {
+            let runtimes = accesses("runtime", kind, &runtimes);
+            let (ins, outs) = (accesses("ins", kind, &inputs), accesses("outs", kind, &outputs));
+            format!("{header}{runtimes}{ins}{outs} {rest}")
+        }),
+    }
+}
+
 /// A fold or a scan.
 fn folded(random: &mut Random, is_scan: bool) -> Case {
     let fold = fold(random, !is_scan);
@@ -500,17 +520,7 @@ fn folded(random: &mut Random, is_scan: bool) -> Case {
         (true, false) => format!(" scan i{scanned} exclusive"),
     };
     let header = maker.header(name, &after);
-    let runtimes: Vec<_> = maker.runtimes.iter().map(|it| (it.1.clone(), it.2.clone())).collect();
-    let operands = runtimes.iter().chain(&inputs).map(|it| it.0.clone()).collect();
-    Case {
-        inputs: operands,
-        outputs: outputs.iter().map(|it| it.0.clone()).collect(),
-        text: Box::new(move |kind| {
-            let runtimes = accesses("runtime", kind, &runtimes);
-            let (ins, outs) = (accesses("ins", kind, &inputs), accesses("outs", kind, &outputs));
-            format!("{header}{runtimes}{ins}{outs} {}", fold.text)
-        }),
-    }
+    case(header, &maker.runtimes, inputs, outputs, fold.text)
 }
 
 /// A product of two inputs, each of which has dimensions of its own.
@@ -582,17 +592,7 @@ fn multiplied(random: &mut Random) -> Case {
     }
     let outputs = destinations(&dims, &[wide]);
     let header = maker.header("imap.generic", "");
-    let runtimes: Vec<_> = maker.runtimes.iter().map(|it| (it.1.clone(), it.2.clone())).collect();
-    let operands = runtimes.iter().chain(&inputs).map(|it| it.0.clone()).collect();
-    Case {
-        inputs: operands,
-        outputs: outputs.iter().map(|it| it.0.clone()).collect(),
-        text: Box::new(move |kind| {
-            let runtimes = accesses("runtime", kind, &runtimes);
-            let (ins, outs) = (accesses("ins", kind, &inputs), accesses("outs", kind, &outputs));
-            format!("{header}{runtimes}{ins}{outs} {text}")
-        }),
-    }
+    case(header, &maker.runtimes, inputs, outputs, text)
 }
 
 /// A scatter along a table, of rows or of single elements.
@@ -649,16 +649,7 @@ fn scattered(random: &mut Random) -> Case {
         format!("%out0[{subscripts}]{guard}"),
     )];
     let header = maker.header("imap.scatter", "");
-    let runtimes: Vec<_> = maker.runtimes.iter().map(|it| (it.1.clone(), it.2.clone())).collect();
-    Case {
-        inputs: runtimes.iter().chain(&inputs).map(|it| it.0.clone()).collect(),
-        outputs: outputs.iter().map(|it| it.0.clone()).collect(),
-        text: Box::new(move |kind| {
-            let runtimes = accesses("runtime", kind, &runtimes);
-            let (ins, outs) = (accesses("ins", kind, &inputs), accesses("outs", kind, &outputs));
-            format!("{header}{runtimes}{ins}{outs} {rest}")
-        }),
-    }
+    case(header, &maker.runtimes, inputs, outputs, rest)
 }
 
 /// A stable sort of one or two arrays by the first.

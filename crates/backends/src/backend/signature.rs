@@ -123,7 +123,7 @@ impl Signature {
         found
     }
 
-    /// Whether the shapes of the inputs determine those of all outputs.
+    /// Whether the shapes of all outputs follow from the shapes of the inputs.
     pub(crate) fn determines_outputs(&self) -> bool {
         let (outputs, inputs): (Vec<_>, Vec<_>) =
             self.arguments.iter().partition(|it| it.role == Role::Output);
@@ -204,7 +204,7 @@ pub(crate) fn inputs_of(function: mlir::Op) -> Option<Vec<Argument>> {
     let argument = |(number, (value, described)): (usize, (mlir::Val<'_>, Option<_>))| {
         let described: Option<DictionaryAttribute> = described;
         let own = |name: &str| described.as_ref().and_then(|it| it.element_by_name(name));
-        // The result that the argument receives has the same name. Its extents are those of the argument.
+        // The result of the same name has the extents of the argument.
         let is_result = |result: &&Attribute| {
             let name = mlir::dictionary_entry(**result, "tc.name");
             name.is_some() && name == own("tc.name")

@@ -10,7 +10,7 @@ use std::{
 };
 use tc_passes::transform::time_kernels::{CLOCK, Kernel};
 
-/// What a call does.
+/// The kernel runs of one call.
 #[derive(Default)]
 struct Record {
     /// When the kernels that have not ended began.

@@ -88,8 +88,8 @@ impl<'c> Program<'c> {
     /// An entry at the shapes of a request.
     ///
     /// # Errors
-    /// The entry or a parameter does not exist, the shapes contradict the program or do not determine those of all
-    /// parameters, a parameter is too large, or something cannot be executed.
+    /// The entry or a parameter does not exist, the given shapes contradict the program, the shape of a parameter is
+    /// unknown, a parameter is too large, or an operation cannot be executed.
     pub fn specialize(&self, request: &Request) -> Result<Rc<Specialized<'c>>, Error> {
         if let Some((last, specialized)) = &*self.last.borrow()
             && (&last.entry, &last.shapes) == (&request.entry, &request.shapes)

@@ -50,7 +50,7 @@ impl<'c> Program<'c> {
         &self.module
     }
 
-    /// The module as `imap` operations, those of each instruction apart, in a function `main`.
+    /// The module as a function `main` of `imap` operations. Operations of different instructions are not fused.
     ///
     /// # Errors
     /// An instruction is unsupported, which the diagnostics of the context explain.

@@ -172,7 +172,7 @@ impl<'c> program::Program<'c> for Program<'c> {
                 check_all_sizes(def, &sizes)?;
             }
             function = def.name().to_string();
-            // The sizes are those of one function: the others go.
+            // The sizes belong to one function, so the other functions are erased.
             for other in defs(&module).into_iter().filter(|it| it.name() != function) {
                 mlir::erase(other.op());
             }

@@ -29,8 +29,8 @@ pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
 
 /// Threads of a block.
 pub(super) const BLOCK: i64 = 256;
-/// Bytes of a tile: what a block computes at a time is in shared memory, of which every GPU gives a block 48 KiB, and
-/// so do the values that its warps exchange.
+/// The most bytes of a tile. It is in shared memory, together with the values that warps exchange. Every GPU gives a
+/// block 48 KiB of shared memory.
 const TILE_BYTES: i64 = 40 << 10;
 /// Blocks of a launch, as a multiple of those that run at a time.
 const WAVES: i64 = 4;

@@ -149,12 +149,9 @@ fn bounds<'c>(op: Op<'c>) -> [Val<'c>; 3] {
 
 /// The numbers of iterations of loops.
 fn extents<'c>(builder: &Builder<'c>, loops: &[Op<'c>]) -> Vec<Val<'c>> {
-    let index = builder.index_type();
     let extent = |it: &Op<'c>| {
         let [lower, upper, step] = bounds(*it);
-        let range = builder.sub_index(upper, lower);
-        let count = builder.value("arith.ceildivsi", &[range, step], index);
-        builder.value("arith.maxsi", &[count, builder.index(0)], index)
+        builder.trip_count(lower, upper, step)
     };
     loops.iter().map(extent).collect()
 }

@@ -150,6 +150,8 @@ pub(in crate::convert) trait IndexMath<'c> {
     fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
     fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
     fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c>;
+    /// The number of iterations of a loop with these bounds, the upper one excluded.
+    fn trip_count(&self, lower: Val<'c>, upper: Val<'c>, step: Val<'c>) -> Val<'c>;
     fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
     /// Whether `0 <= x < extent`.
     fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c>;
@@ -171,6 +173,12 @@ impl<'c> IndexMath<'c> for Builder<'c> {
             return x;
         }
         self.value("arith.muli", &[x, self.index(factor)], x.r#type())
+    }
+
+    fn trip_count(&self, lower: Val<'c>, upper: Val<'c>, step: Val<'c>) -> Val<'c> {
+        let range = self.sub_index(upper, lower);
+        let count = self.value("arith.ceildivsi", &[range, step], step.r#type());
+        self.value("arith.maxsi", &[count, self.index(0)], step.r#type())
     }
 
     fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {

@@ -266,8 +266,7 @@ impl<'c> Code<'_, 'c> {
                 self.copy(builder, scope, number, side, (firsts[number], first));
             }
             builder.op("gpu.barrier", &[], &[]);
-            let left =
-                builder.value("arith.subi", &[self.ranges.total, first], builder.index_type());
+            let left = builder.sub_index(self.ranges.total, first);
             let count =
                 builder.value("arith.minsi", &[left, builder.index(DEPTH)], builder.index_type());
             let bounds = (builder.index(0), count, builder.index(1));
@@ -292,8 +291,7 @@ impl<'c> Code<'_, 'c> {
                 let in_tile = builder.add_index(self.threads[number], offset);
                 let point = builder.add_index(firsts[number], in_tile);
                 let is_inside = builder.compare_int("slt", point, self.spaces[number].total);
-                are_inside =
-                    builder.value("arith.andi", &[are_inside, is_inside], builder.int_type(1));
+                are_inside = builder.and(are_inside, is_inside);
                 points.push(point);
             }
             loops::build_if(
@@ -374,7 +372,7 @@ impl<'c> Code<'_, 'c> {
             let range = builder.add_index(first_range, k);
             let is_own = builder.compare_int("slt", point, space.total);
             let is_range = builder.compare_int("slt", range, self.ranges.total);
-            let is_inside = builder.value("arith.andi", &[is_own, is_range], builder.int_type(1));
+            let is_inside = builder.and(is_own, is_range);
             let element = loops::build_if(
                 builder,
                 is_inside,

@@ -46,11 +46,7 @@ pub(super) fn convert<'c>(tiles: Op<'c>, grid: &Grid<'c>, choices: Choices) -> R
     let counts: Vec<_> = (0..rank)
         .map(|number| {
             let [lower, upper, step] = [0, 1, 2].map(|part| operands[part * rank + number]);
-            let length = builder.value("arith.subi", &[upper, lower], index);
-            let length = builder.value("arith.maxsi", &[length, builder.index(0)], index);
-            let before = builder.value("arith.subi", &[step, builder.index(1)], index);
-            let length = builder.add_index(length, before);
-            let count = builder.value("arith.divui", &[length, step], index);
+            let count = builder.trip_count(lower, upper, step);
             total = builder.value("arith.muli", &[total, count], index);
             count
         })

@@ -1,7 +1,10 @@
 //! Loops over tiles, whose operations share one kernel: a block computes one tile after the other.
 
 use super::{copy_elements, stored_buffers};
-use crate::loops::{build_alloc, memref};
+use crate::{
+    convert::index_emitter::IndexMath,
+    loops::{build_alloc, memref},
+};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{AnyIndexed, Indexed},
@@ -27,9 +30,7 @@ pub(super) fn count<'c>(builder: &Builder<'c>, tiles: Op<'c>) -> Val<'c> {
     let rank = operands.len() / 3;
     let along = (0..rank).map(|loop_| {
         let [lower, upper, step] = [0, 1, 2].map(|part| operands[part * rank + loop_]);
-        let length = builder.value("arith.subi", &[upper, lower], index);
-        let count = builder.value("arith.ceildivsi", &[length, step], index);
-        builder.value("arith.maxsi", &[count, builder.index(0)], index)
+        builder.trip_count(lower, upper, step)
     });
     let product = |all, count| builder.value("arith.muli", &[all, count], index);
     along.reduce(product).unwrap_or_else(|| builder.index(1))
