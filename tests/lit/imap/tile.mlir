@@ -594,6 +594,24 @@ func.func @shift(%x: tensor<33xi32>) -> tensor<33xi32> {
   return %r : tensor<33xi32>
 }
 
+// A destination that a loop carries has the extents of the one it starts from, so a constraint does not keep it whole.
+// CHECK-LABEL: func.func @dynamic_destination
+// CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%[[ACC:.*]] = {{.*}})
+// CHECK: tensor.extract_slice %[[ACC]][%[[I]]] [%[[SIZE:.*]]] [1]
+// CHECK: tensor.insert_slice {{.*}} into %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
+func.func @dynamic_destination(%x: tensor<?xi32>) -> tensor<?xi32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xi32>
+  %e = tensor.empty(%n) : tensor<?xi32>
+  %r = imap.generic (i){n} domain: i in [0, n - 1], n in [0, 2147483648], i mod 3 in [0, 1]
+      runtime(%n : index) ins(%x[i] : tensor<?xi32>) outs(%e[i] : tensor<?xi32>)
+      attributes {dynamic_destination} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<?xi32>
+  return %r : tensor<?xi32>
+}
+
 transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %matmul_round = transform.structured.match attributes {matmul_round} in %root : (!transform.any_op) -> !transform.any_op
   %matmul_round_tile, %matmul_round_loops:3 = transform.structured.tile_using_for %matmul_round tile_sizes [16, 24, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
@@ -633,6 +651,8 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %overlap_tile, %overlap_loops = transform.structured.tile_using_forall %overlap tile_sizes [8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
   %producer = transform.structured.match attributes {overlap_producer} in %root : (!transform.any_op) -> !transform.any_op
   %fused, %containing = transform.structured.fuse_into_containing_op %producer into %overlap_loops : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %dynamic_destination = transform.structured.match attributes {dynamic_destination} in %root : (!transform.any_op) -> !transform.any_op
+  %dynamic_destination_tile, %dynamic_destination_loops = transform.structured.tile_using_for %dynamic_destination tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
   transform.yield
 }
 

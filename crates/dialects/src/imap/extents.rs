@@ -3,7 +3,7 @@
 
 use super::{Indexed, Scatter, map};
 use crate::mlir::{self, Op, Val};
-use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_ir::{
     Context,
@@ -62,6 +62,9 @@ pub fn extent_expr<'c>(
     if let Some(extent) = *shape.get(dim)? {
         return Some(ir.constant(extent));
     }
+    if let Some(init) = destination_of_tiles(tensor) {
+        return extent_expr(ir, runtimes, init, dim);
+    }
     let size = mlir::defining_op(tensor).and_then(|op| {
         let dynamic = shape[..dim].iter().filter(|extent| extent.is_none()).count();
         match mlir::name(op) {
@@ -81,6 +84,19 @@ pub fn extent_expr<'c>(
         Some(ir.runtime(u32::try_from(number).ok()?))
     };
     size.and_then(|size| size_expr(ir, runtimes, size)).or_else(queried)
+}
+
+/// The tensor whose tiles a loop stores, given the argument of its body. An `scf.for` may carry tensors of different
+/// extents, except one that tiling is still building: its body has no terminator.
+fn destination_of_tiles<'c>(tensor: Val<'c>) -> Option<Val<'c>> {
+    let block = mlir::argument_block(tensor)?;
+    let op = mlir::argument_parent(tensor)?;
+    let is_open = || mlir::is(op, "scf.for") && block.terminator().is_none();
+    if !mlir::is(op, "scf.forall") && !is_open() {
+        return None;
+    }
+    let from_end = mlir::arguments(block).len() - mlir::number(tensor);
+    op.operand_count().checked_sub(from_end).map(|place| mlir::operand(op, place))
 }
 
 /// The dimension variable and the offset of an expression `d + offset`.
