@@ -105,6 +105,20 @@ func.func @sizes(%x: tensor<8x32xi32>, %w: tensor<32x8xi32>, %c: tensor<8x8xi32>
   return %y, %z : tensor<8x8xi32>, tensor<8xi32>
 }
 
+// An operation without iterations has no tiles.
+// CHECK-LABEL: func.func @nothing(
+// CHECK-NOT: scf.for
+// CHECK: imap.generic (i) domain: i in [0, -1] ins(%{{.*}}[i] : tensor<0xi32>) outs(%{{.*}}[i * 2] : tensor<0xi32>) {
+func.func @nothing(%v: tensor<0xi32>) -> tensor<0xi32> {
+  %e = tensor.empty() : tensor<0xi32>
+  %z = imap.generic (i) domain: i in [0, -1] ins(%v[i] : tensor<0xi32>) outs(%e[i * 2] : tensor<0xi32>) {
+  ^bb0(%a: i32):
+    %p = arith.muli %a, %a : i32
+    imap.yield %p : i32
+  } -> tensor<0xi32>
+  return %z : tensor<0xi32>
+}
+
 //--- wrong.mlir
 func.func @name(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
   // expected-error @+1 {{the schedule names 'j', and the operation has i}}

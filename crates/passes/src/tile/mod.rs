@@ -142,6 +142,14 @@ fn tile_block<'c>(
         let sizes = loop_sizes(ir, root, &step)?;
         let number = mlir::integer_attr(op, GROUP);
         let marked = number.and_then(|number| groups.remove(&number)).unwrap_or_default();
+        if root.domain(ir).is_known_empty(ir) {
+            // Without iterations there is no tile, and a slice of nothing is no slice upstream.
+            Schedule { steps: Vec::new() }.set(op);
+            for op in marked.iter().map(|member| member.op()).chain([op]) {
+                mlir::remove_attribute(op, GROUP);
+            }
+            continue;
+        }
         let mut joined = Joined::default();
         if let (Some(root), Some(number)) = (Generic::cast(op), number) {
             let num_dims = root.frozen_domain().counts().0;
