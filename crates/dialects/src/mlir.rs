@@ -506,6 +506,26 @@ pub fn set_operands<'c>(op: Op<'c>, operands: &[Val<'c>]) {
     }
 }
 
+/// Whether a function is one that only its module calls.
+pub fn is_private(function: Op) -> bool {
+    string_attr(function, "sym_visibility") == Some("private")
+}
+
+/// The operation of a symbol in the outermost table around an operation.
+pub fn find_symbol<'c>(op: Op<'c>, name: &str) -> Option<Op<'c>> {
+    let mut table = parent(op)?;
+    while let Some(around) = parent(table) {
+        table = around;
+    }
+    let mut symbols = body(table, 0).map(ops)?.into_iter();
+    symbols.find(|it| string_attr(*it, "sym_name") == Some(name))
+}
+
+/// The name of the function that an operation calls.
+pub fn callee<'c>(call: Op<'c>) -> Option<&'c str> {
+    call.attribute("callee").ok().and_then(symbol_of)
+}
+
 /// A string attribute's text.
 pub fn string_attr<'c>(op: Op<'c>, name: &str) -> Option<&'c str> {
     op.attribute(name).ok().and_then(string_of)

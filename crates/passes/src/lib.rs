@@ -61,6 +61,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::hoist_thread_memory::PASS,
     &transform::infer_ranges::PASS,
     &transform::infer_shapes::PASS,
+    &transform::inline_calls::PASS,
     &transform::lift_scratch::PASS,
     &transform::limit_vectorization::PASS,
     &transform::mark_scratch::PASS,

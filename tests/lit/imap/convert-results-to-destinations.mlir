@@ -19,3 +19,29 @@ func.func @copy(%a: tensor<?xf32> {tc.name = "A"}) -> (tensor<?xf32> {tc.name = 
   } -> tensor<?xf32>
   return %o : tensor<?xf32>
 }
+
+// A private function is called with memory for its results, which nothing else refers to.
+// CHECK-LABEL: func.func private @double(
+// CHECK-SAME:    %{{.*}}: memref<8xf32> {llvm.noalias}, %{{.*}}: memref<8xf32> {llvm.noalias}) -> i32
+// CHECK-SAME:    llvm.bareptr
+// CHECK-SAME:    tc.callee
+// CHECK-NOT:     tc.checks
+func.func private @double(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %o = imap.generic (i) domain: i in [0, 7] ins(%a[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%x: f32):
+    %y = arith.addf %x, %x : f32
+    imap.yield %y : f32
+  } -> tensor<8xf32>
+  return %o : tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @calls(
+// CHECK:         %[[IN:.*]] = bufferization.to_buffer %{{.*}} read_only : tensor<8xf32> to memref<8xf32>
+// CHECK-NEXT:    %[[OUT:.*]] = memref.alloc()
+// CHECK-NEXT:    call @double(%[[IN]], %[[OUT]]) : (memref<8xf32>, memref<8xf32>) -> i32
+// CHECK-NEXT:    bufferization.to_tensor %[[OUT]] restrict writable
+func.func @calls(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %r = func.call @double(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}

@@ -603,7 +603,7 @@ func.func @dynamic_destination(%x: tensor<?xi32>) -> tensor<?xi32> {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?xi32>
   %e = tensor.empty(%n) : tensor<?xi32>
-  %r = imap.generic (i){n} domain: i in [0, n - 1], n in [0, 2147483648], i mod 3 in [0, 1]
+  %r = imap.generic (i){n} domain: i in [0, n - 1], n in [0, 2147483648], i mod 3 in [0, 2]
       runtime(%n : index) ins(%x[i] : tensor<?xi32>) outs(%e[i] : tensor<?xi32>)
       attributes {dynamic_destination} {
   ^bb0(%a: i32):

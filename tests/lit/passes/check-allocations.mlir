@@ -130,3 +130,39 @@ llvm.func @inner(%size: i64) -> !llvm.ptr {
   %a = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
   llvm.return %a : !llvm.ptr
 }
+
+// -----
+
+llvm.func @malloc(i64) -> !llvm.ptr
+llvm.func @free(!llvm.ptr)
+
+// A function of the program that others call returns a code, too.
+// CHECK-LABEL: llvm.func internal @callee
+// CHECK:         llvm.cond_br %{{.*}}, ^[[FAIL:.*]], ^
+// CHECK:       ^[[FAIL]]:
+// CHECK-NEXT:    %[[CODE:.*]] = llvm.mlir.constant(-1 : i32) : i32
+// CHECK-NEXT:    llvm.return %[[CODE]] : i32
+llvm.func internal @callee(%size: i64) -> i32 attributes {tc.callee} {
+  %a = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
+  llvm.call @free(%a) : (!llvm.ptr) -> ()
+  %0 = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %0 : i32
+}
+
+// Its caller frees what it holds.
+// CHECK-LABEL: llvm.func @caller
+// CHECK:         %[[SLOTS:.*]] = llvm.alloca
+// CHECK:         %[[CALLED:.*]] = llvm.call @callee
+// CHECK-NEXT:    %[[ZERO:.*]] = llvm.mlir.zero : i32
+// CHECK-NEXT:    %[[FAILED:.*]] = llvm.icmp "ne" %[[CALLED]], %[[ZERO]] : i32
+// CHECK-NEXT:    llvm.cond_br %[[FAILED]], ^[[FAIL:.*]], ^
+// CHECK:       ^[[FAIL]]:
+// CHECK:         llvm.getelementptr %[[SLOTS]]
+// CHECK:         llvm.call @free
+llvm.func @caller(%size: i64) -> i32 attributes {llvm.emit_c_interface} {
+  %a = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
+  %b = llvm.call @callee(%size) : (i64) -> i32
+  llvm.call @free(%a) : (!llvm.ptr) -> ()
+  %0 = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %0 : i32
+}

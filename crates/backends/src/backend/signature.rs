@@ -168,12 +168,13 @@ impl Signature {
     }
 }
 
-/// The signatures of the functions of a module after `convert-results-to-destinations`;
+/// The signatures of the functions of a module that others may call, after `convert-results-to-destinations`;
 /// `None`, with an error reported, if an element type has no counterpart in memory.
 pub(crate) fn read(module: &Module) -> Option<Vec<Signature>> {
     let mut signatures = Vec::new();
     for op in mlir::ops(mlir::block_ref(module.body())) {
-        let Some(body) = mlir::body(op, 0).filter(|_| mlir::is(op, "func.func")) else { continue };
+        let is_entry = mlir::is(op, "func.func") && !mlir::is_private(op);
+        let Some(body) = mlir::body(op, 0).filter(|_| is_entry) else { continue };
         let mut arguments = Vec::new();
         for (number, (value, described)) in described_arguments(op, body).enumerate() {
             let get = |name: &str| described.as_ref().and_then(|it| it.element_by_name(name));

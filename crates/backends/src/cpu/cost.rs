@@ -20,7 +20,7 @@ use tc_passes::{
 /// A pass failed, which its diagnostics explain.
 pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
     llvm::check_target(&codegen.machine)?;
-    let (mut copy, upstream) = prepare(module)?;
+    let (mut copy, upstream) = prepare(module, "")?;
     let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
     let mut costs = work_costs(&signatures, &copy);
     run(&mut copy, &pipeline::to_nests(codegen, upstream, false))?;
@@ -55,10 +55,11 @@ pub(crate) fn work_costs(signatures: &[Signature], module: &Module) -> Vec<Cost>
     costs
 }
 
-/// The functions that have a body.
+/// The functions that have a signature.
 fn functions<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
     let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
-    ops.filter(|op| mlir::is(*op, "func.func") && mlir::body(*op, 0).is_some()).collect()
+    let is_entry = |op: &Op| mlir::is(*op, "func.func") && !mlir::is_private(*op);
+    ops.filter(|op| is_entry(op) && mlir::body(*op, 0).is_some()).collect()
 }
 
 fn formula(extents: &Extents, expr: Option<Expr>) -> Option<Formula> {

@@ -20,6 +20,7 @@ use crate::{
 };
 use melior::ir::Module;
 use std::{
+    collections::HashSet,
     sync::{Arc, Once},
     time::{Duration, Instant},
 };
@@ -87,7 +88,7 @@ impl Backend for Cpu {
         stage: Stage,
     ) -> Result<Module<'c>, Error> {
         llvm::check_target(&codegen.machine)?;
-        let (mut copy, upstream) = prepare(module)?;
+        let (mut copy, upstream) = prepare(module, "")?;
         read_signatures(&copy).ok_or(Error::Lowering)?;
         run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
         if stage == Stage::Llvm {
@@ -131,14 +132,15 @@ pub fn lower_by_pass<'c, E: From<Error>>(
 }
 
 /// A copy of a module whose results are destinations, once all operations are seen to be supported; and
-/// whether passes for MLIR's own dialects are needed.
-pub(crate) fn prepare<'c>(module: &Module<'c>) -> Result<(Module<'c>, bool), Error> {
+/// whether passes for MLIR's own dialects are needed. The passes `first` run before.
+pub(crate) fn prepare<'c>(module: &Module<'c>, first: &str) -> Result<(Module<'c>, bool), Error> {
     let mut copy = copy(module)?;
     let contents = upstream::check(&copy).ok_or(Error::Lowering)?;
     if !contents.decompose(&mut copy, |module, pipeline| run(module, pipeline).is_ok()) {
         return Err(Error::Lowering);
     }
-    run(&mut copy, &pipeline::destinations(contents.upstream))?;
+    let destinations = pipeline::destinations(contents.upstream);
+    run(&mut copy, [first, &destinations].join(",").trim_start_matches(','))?;
     Ok((copy, contents.upstream))
 }
 
@@ -165,7 +167,7 @@ impl<'c> Lowered<'c> {
     /// # Errors
     /// A pass failed, which its diagnostics explain.
     pub fn new(module: &Module<'c>, codegen: &Codegen) -> Result<Self, Error> {
-        let (mut copy, upstream) = prepare(module)?;
+        let (mut copy, upstream) = prepare(module, "")?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
         let mut num_operations = 0;
@@ -265,15 +267,22 @@ impl Artifact for Program {
 /// Gives functions names that no library has: a function may be called `exp` or `malloc`,
 /// which generated code calls too. [`header::function_names`] are those that C programs use.
 pub(crate) fn rename(module: &Module) {
+    let mut renamed = HashSet::new();
+    let new = |name: &str| format!("{}{name}", interface::KERNEL_PREFIX);
     for op in mlir::ops(mlir::block_ref(module.body())) {
         if let Some(name) = mlir::string_attr(op, "sym_name")
             && mlir::is(op, "func.func")
             && mlir::body(op, 0).is_some()
         {
-            let name = format!("{}{name}", interface::KERNEL_PREFIX);
-            mlir::set_attribute(op, "sym_name", mlir::string(mlir::context_of(op), &name));
+            renamed.insert(name);
+            mlir::set_attribute(op, "sym_name", mlir::string(mlir::context_of(op), &new(name)));
         }
     }
+    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
+        if let Some(name) = mlir::callee(op).filter(|name| renamed.contains(name)) {
+            mlir::set_attribute(op, "callee", mlir::symbol(mlir::context_of(op), &new(name)));
+        }
+    });
 }
 
 fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {

@@ -281,9 +281,9 @@ impl Decoder {
     }
 
     fn func_call(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
-        let callee = op.attribute("callee").ok().and_then(mlir::symbol_of).unwrap_or_default();
+        let callee = mlir::callee(op).unwrap_or_default();
         if !self.called.contains_key(callee) {
-            let function = find_symbol(op, callee).filter(|it| mlir::is(*it, "func.func"));
+            let function = mlir::find_symbol(op, callee).filter(|it| mlir::is(*it, "func.func"));
             let Some(function) = function else {
                 return Err(Error::at(op, format!("calls '{callee}', which is not a function")));
             };
@@ -316,14 +316,4 @@ impl Decoder {
         code.push(Inst::CallFunction { function: number, arguments, results });
         Ok(())
     }
-}
-
-/// The operation of a symbol in the table that an operation is in.
-pub(super) fn find_symbol<'c>(op: Op<'c>, name: &str) -> Option<Op<'c>> {
-    let mut table = mlir::parent(op)?;
-    while let Some(parent) = mlir::parent(table) {
-        table = parent;
-    }
-    let mut ops = mlir::body(table, 0).map(mlir::ops)?.into_iter();
-    ops.find(|it| mlir::string_attr(*it, "sym_name") == Some(name))
 }

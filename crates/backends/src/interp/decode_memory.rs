@@ -3,7 +3,6 @@
 use super::{
     Limits,
     decode::{Decoder, Slot, is_last_use, scalar_type, static_shape},
-    decode_flow::find_symbol,
     error::Error,
     integer::{IntBinary, ScalarType},
     machine::Array,
@@ -314,7 +313,7 @@ impl Decoder {
         if let Some(number) = self.global_numbers.get(name) {
             return Ok(*number);
         }
-        let global = find_symbol(op, name).filter(|it| mlir::is(*it, "memref.global"));
+        let global = mlir::find_symbol(op, name).filter(|it| mlir::is(*it, "memref.global"));
         let global = global
             .ok_or_else(|| Error::at(op, format!("names '{name}', which is not a global")))?;
         let at = self.at(global);

@@ -17,7 +17,7 @@ use melior::{
     Context,
     ir::{
         Module, Type, TypeLike, ValueLike, attribute::TypeAttribute, block::BlockArgument,
-        operation::OperationLike, r#type::FunctionType,
+        r#type::FunctionType,
     },
 };
 use std::{
@@ -91,6 +91,7 @@ impl<'c> Program<'c> {
         let mut module = copy(&self.source)?;
         keep(&module, name);
         linalg::report_kept(named(&module, name));
+        mlir::remove_attribute(named(&module, name), "sym_visibility");
         // Calls pass complex numbers in two parts.
         run_pipeline(&mut module, "split-complex")?;
         let function = named(&module, name);
@@ -114,9 +115,8 @@ impl<'c> program::Program<'c> for Program<'c> {
     fn entries(&self) -> Vec<String> {
         let functions = functions(&self.source);
         // Private functions are for the others, if there are others.
-        let is_private = |it: &Op| mlir::string_attr(*it, "sym_visibility") == Some("private");
         let mut names: Vec<_> =
-            functions.iter().filter(|it| !is_private(it)).map(|it| symbol(*it)).collect();
+            functions.iter().filter(|it| !mlir::is_private(**it)).map(|it| symbol(*it)).collect();
         if names.is_empty() {
             names = functions.into_iter().map(symbol).collect();
         }
@@ -199,7 +199,11 @@ impl<'c> program::Program<'c> for Program<'c> {
         let mut module = match function.is_empty() {
             true => {
                 linalg::report_kept(mlir::op_ref(self.source.as_operation()));
-                copy(&self.source)?
+                let module = copy(&self.source)?;
+                for name in program::Program::entries(self) {
+                    mlir::remove_attribute(named(&module, &name), "sym_visibility");
+                }
+                module
             }
             false => copy(&self.prepared(&function)?.module)?,
         };
@@ -238,8 +242,7 @@ fn keep(module: &Module, name: &str) {
     while let Some(name) = pending.pop() {
         for function in functions.iter().filter(|it| symbol(**it) == name) {
             mlir::walk(*function, &mut |op| {
-                let callee = op.attribute("callee").ok();
-                if let Some(callee) = callee.and_then(mlir::symbol_of)
+                if let Some(callee) = mlir::callee(op)
                     && kept.insert(callee.to_string())
                 {
                     pending.push(callee.to_string());

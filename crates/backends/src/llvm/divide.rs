@@ -67,7 +67,7 @@ impl Parts {
         for _ in 1..num_parts {
             let (generator, context) = (CodeGenerator::new(&parts[0].target)?, Context::new());
             let raw = bitcode.parse(&context)?;
-            let (target, elsewhere) = (parts[0].target.clone(), Vec::new());
+            let (target, elsewhere) = (parts[0].target.clone(), parts[0].elsewhere.clone());
             parts.push(Module { raw, generator, context, target, elsewhere });
         }
         for (number, part) in parts.iter_mut().enumerate() {
@@ -138,6 +138,7 @@ impl Parts {
             return work(&lock(first));
         }
         let target = lock(first).target.clone();
+        let elsewhere = lock(first).elsewhere.clone();
         let (generator, context) = (CodeGenerator::new(&target)?, Context::new());
         let raw = Bitcode::of(&lock(first)).parse(&context)?;
         for part in rest {
@@ -147,7 +148,7 @@ impl Parts {
             mem::forget(part);
             context.check("cannot link the parts of the program", failed)?;
         }
-        let whole = Module { raw, generator, context, target, elsewhere: Vec::new() };
+        let whole = Module { raw, generator, context, target, elsewhere };
         for function in whole.functions() {
             // SAFETY: a function of the module. Only the parts refer to hidden functions, so these become internal.
             unsafe {

@@ -54,7 +54,7 @@ impl Target for Nvvm {
     }
 
     fn legalize(&self, upstream: bool) -> String {
-        cpu::pipeline::destinations(upstream)
+        [pipeline::INLINE, &cpu::pipeline::destinations(upstream)].join(",")
     }
 
     fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
@@ -89,7 +89,7 @@ impl Backend for Nvvm {
         stage: Stage,
     ) -> Result<Module<'c>, Error> {
         check(&codegen.machine)?;
-        let (mut copy, upstream) = cpu::prepare(module)?;
+        let (mut copy, upstream) = cpu::prepare(module, pipeline::INLINE)?;
         let passes = match stage {
             Stage::Loops => {
                 let (kernels, threads) =
@@ -104,7 +104,7 @@ impl Backend for Nvvm {
 
     fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
         check(&codegen.machine)?;
-        let (mut copy, upstream) = cpu::prepare(module)?;
+        let (mut copy, upstream) = cpu::prepare(module, pipeline::INLINE)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         let mut costs = cpu::work_costs(&signatures, &copy);
         let threads = pipeline::threads(codegen);

@@ -23,10 +23,13 @@ pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
     ],
     build: |options| {
         let parts = options.number("parts").ok_or("'parts' expects a number")?;
-        Ok([destinations(true), outline(parts, options.truth("strict-fp")?, true)].join(","))
+        let kernels = outline(parts, options.truth("strict-fp")?, true);
+        Ok([INLINE, &destinations(true), &kernels].join(","))
     },
 };
 
+/// The pass before all others: the kernels that a function launches are its own.
+pub(super) const INLINE: &str = "inline-calls";
 /// Threads of a block.
 pub(super) const BLOCK: i64 = 256;
 /// The most bytes of a tile. It is in shared memory, together with the values that warps exchange. Every GPU gives a

@@ -68,7 +68,7 @@ impl Program {
     /// # Errors
     /// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
     pub fn lower(module: &Module, codegen: &Codegen) -> Result<Self, Error> {
-        let (mut copy, upstream) = cpu::prepare(module)?;
+        let (mut copy, upstream) = cpu::prepare(module, pipeline::INLINE)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         cpu::run(&mut copy, &pipeline::to_kernels(codegen, upstream))?;
         let constants = constants(mlir::op_ref(copy.as_operation())).map_err(|report| {

@@ -16,7 +16,7 @@ mod sort;
 mod tiling;
 
 use generator::{FEATURES, features, generate};
-use melior::ir::{Module, operation::OperationLike};
+use melior::ir::{BlockLike, Module, operation::OperationLike};
 use passes::{Stats, check_passes};
 use program::Program;
 use std::{
@@ -24,7 +24,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 use tc_backends::{Codegen, cpu, interp::compare, nvvm::emulator, runtime::Tensor};
-use tc_dialects::{mlir, report};
+use tc_dialects::{
+    mlir::{self, Builder},
+    report,
+};
 use tc_passes::run_pipeline;
 
 /// One program in so many is compiled, too.
@@ -149,6 +152,9 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
             }
         }
     }
+    if seed % 4 == 3 && call_twice(&module) {
+        stats.changes.insert("call".to_string(), 1);
+    }
     let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
     stats.add(&checked);
     if seed.is_multiple_of(COMPILED) {
@@ -171,6 +177,38 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         }
     }
     Ok(stats)
+}
+
+/// Makes a private function of a program, and an entry that calls it twice. Returns whether calls can give its results.
+fn call_twice(module: &Module) -> bool {
+    let block = mlir::block_ref(module.body());
+    let mut functions = mlir::ops(block).into_iter();
+    let function = functions.find(|op| mlir::string_attr(*op, "sym_name") == Some("f"));
+    let function = function.expect("the function of the program");
+    let (inputs, results) = mlir::function_type(function).expect("a function has a type");
+    if !results.iter().all(|ty| mlir::shape(*ty).iter().all(Option::is_some)) {
+        return false;
+    }
+    let context = mlir::context_of(function);
+    let (region, body) = mlir::region_with_block(&inputs, function.location());
+    let inside = Builder::at_end(context, body, function.location());
+    let callee = ("callee", mlir::symbol(context, "g"));
+    let call = || inside.op_with("func.call", &mlir::arguments(body), &results, &[callee], vec![]);
+    let [_, second] = [call(), call()];
+    inside.op("func.return", &mlir::results(second), &[]);
+    let names = ["sym_name", "function_type", "arg_attrs", "res_attrs"];
+    let attributes = names.into_iter().filter_map(|name| Some((name, function.attribute(name).ok()?)));
+    let attributes: Vec<_> = attributes.collect();
+    Builder::at_end(context, block, function.location()).op_with(
+        "func.func",
+        &[],
+        &[],
+        &attributes,
+        vec![region],
+    );
+    mlir::set_attribute(function, "sym_name", mlir::string(context, "g"));
+    mlir::set_attribute(function, "sym_visibility", mlir::string(context, "private"));
+    true
 }
 
 /// What a failure is called: its first line without numbers, so that shrinking keeps to one mistake.
@@ -213,6 +251,7 @@ fn passes_keep_the_meaning_of_random_programs() {
             "imap-tile",
             "imap-outline",
             "merged",
+            "call",
         ];
         for pass in CHANGING.iter().chain(&own).chain(&["lift-scratch"]) {
             let changed = all.changes.keys().any(|name| name.contains(pass));

@@ -20,6 +20,7 @@ use tc_passes::run_pipeline;
 fn dynamic_extents(function: &str) -> &'static [&'static [usize]] {
     match function {
         "matmul_dynamic" => &[&[37, 19, 19, 45], &[16, 1, 1, 20], &[1, 3, 3, 1], &[17, 0, 0, 21]],
+        "dynamic_destination" => &[&[10], &[4], &[1], &[0]],
         "sum_dynamic" => &[&[5, 40], &[3, 37], &[1, 1], &[4, 0]],
         _ => &[&[]],
     }

@@ -7,6 +7,8 @@ use melior::{
 use std::collections::{HashMap, HashSet};
 use tc_dialects::mlir::{self, Op, Val};
 
+/// The attribute of a function of the program that others of its module call.
+pub(crate) const CALLEE: &str = "tc.callee";
 /// The attribute of a function that computes the bytes of the workspace of another one.
 pub(crate) const IS_WORKSPACE: &str = "tc.workspace";
 /// The attribute of calls that give the status of a device.

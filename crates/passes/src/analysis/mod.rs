@@ -1,6 +1,7 @@
 //! Analyses: they read the IR and change nothing.
 
 pub(crate) mod buffers;
+pub(crate) mod calls;
 pub mod cost;
 pub mod element_ranges;
 pub mod index_reader;

@@ -20,7 +20,20 @@
 //! other checks at entry. Such arguments are memrefs of dynamic sizes, and `tc.type` records their type
 //! after the check.
 //!
-//! Limits: a function has one block; checks separated by computations nest at most [`MAX_NESTING`] deep.
+//! A private function is one that others of the module call. It has destinations, too, and returns 0. A call of it
+//! writes its results to new memory:
+//!
+//! ```mlir
+//! %r = func.call @g(%x) : (tensor<8xf32>) -> tensor<8xf32>
+//! // becomes
+//! %b = bufferization.to_buffer %x read_only : tensor<8xf32> to memref<8xf32>
+//! %m = memref.alloc() : memref<8xf32>
+//! %code = func.call @g(%b, %m) : (memref<8xf32>, memref<8xf32>) -> i32
+//! %r = bufferization.to_tensor %m restrict writable : memref<8xf32> to tensor<8xf32>
+//! ```
+//!
+//! Limits: a function has one block; a function that is called is private, has no `imap.check`, calls itself neither
+//! directly nor through others, and gives results of constant shapes; checks separated by computations nest at most [`MAX_NESTING`] deep.
 
 use melior::{
     Context,
@@ -31,6 +44,13 @@ use melior::{
         operation::OperationLike,
         r#type::{FunctionType, MemRefType},
     },
+};
+use crate::{
+    analysis::{
+        buffers::{CALLEE, argument_attributes},
+        calls::Calls,
+    },
+    loops::build_alloc,
 };
 use tc_dialects::{
     imap,
@@ -61,16 +81,69 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let module = mlir::body(run.op, 0).ok_or(Failure)?;
-    for op in mlir::ops(module) {
-        if mlir::is(op, "func.func") && mlir::body(op, 0).is_some() {
-            run.enter(op);
-            convert(op).map_err(|report| {
-                report.emit_on(op);
-                Failure
-            })?;
+    let fail = |op: Op, report: Report| {
+        report.emit_on(op);
+        Failure
+    };
+    let calls = Calls::of(module);
+    check_calls(&calls).map_err(|report| fail(run.op, report))?;
+    for op in &calls.functions {
+        run.enter(*op);
+        convert(*op).map_err(|report| fail(*op, report))?;
+    }
+    calls.list.into_iter().for_each(|(call, _)| convert_call(call));
+    Ok(())
+}
+
+/// Rejects calls that have no form on memory.
+fn check_calls<'c>(calls: &Calls<'c>) -> Result<(), Report<'c>> {
+    for (call, _) in &calls.list {
+        let refuse = |why: &str| {
+            let inline = "inline it, for instance with 'tc-opt --inline --symbol-dce'";
+            Report::op_error(*call, format!("calls a function that {why}; {inline}"))
+        };
+        let callee = calls.callee(*call).ok_or_else(|| refuse("has no body"))?;
+        if !mlir::is_private(callee) {
+            return Err(refuse("is not private"));
+        }
+        let is_static =
+            |ty: Type<'c>| mlir::is_tensor(ty) && mlir::shape(ty).iter().all(Option::is_some);
+        if !mlir::results(*call).iter().all(|it| is_static(it.r#type())) {
+            return Err(refuse("gives results other than tensors of constant shapes"));
+        }
+        let ops = mlir::body(callee, 0).map(mlir::ops).unwrap_or_default();
+        if ops.into_iter().any(|op| mlir::is(op, "imap.check")) {
+            return Err(refuse("has an 'imap.check'"));
         }
     }
-    Ok(())
+    calls.callees_first().map(drop)
+}
+
+/// Lets a call write its results to new memory.
+fn convert_call<'c>(call: Op<'c>) {
+    let builder = Builder::before(call);
+    let unit = Attribute::unit(builder.context);
+    let buffer = |value: Val<'c>| match mlir::is_tensor(value.r#type()) {
+        true => {
+            let ty = memref_of(value.r#type());
+            builder.value_with("bufferization.to_buffer", &[value], ty, &[("read_only", unit)])
+        }
+        false => value,
+    };
+    let mut operands: Vec<_> = mlir::operands(call).into_iter().map(buffer).collect();
+    let types = mlir::results(call).into_iter().map(|result| result.r#type());
+    let types: Vec<_> = types.collect();
+    let results = types.iter().map(|ty| build_alloc(&builder, memref_of(*ty)));
+    let results: Vec<_> = results.collect();
+    operands.extend(&results);
+    let callee = call.attribute("callee").expect("a call names its function");
+    let code = builder.int_type(32);
+    builder.op_with("func.call", &operands, &[code], &[("callee", callee)], Vec::new());
+    let attributes = [("restrict", unit), ("writable", unit)];
+    let tensors = results.into_iter().zip(types).map(|(buffer, ty)| {
+        builder.value_with("bufferization.to_tensor", &[buffer], ty, &attributes)
+    });
+    mlir::replace(call, &tensors.collect::<Vec<_>>());
 }
 
 fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
@@ -93,8 +166,9 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     let mut destinations = vec![None; outputs.len()];
     let result_attributes = dictionaries(function, "res_attrs", outputs.len());
 
-    // Accumulated outputs: their argument is the destination.
-    for (output, found) in result_attributes.iter().enumerate() {
+    // Accumulated outputs: their argument is the destination. A call does not change what is passed.
+    let of_entry = result_attributes.iter().enumerate().filter(|_| !mlir::is_private(function));
+    for (output, found) in of_entry {
         let Some(argument) = attributes
             .iter()
             .position(|it| find(it, "tc.inout").is_some() && name(it) == name(found))
@@ -367,8 +441,28 @@ fn finish<'c>(
     mlir::set_attribute(function, "arg_attrs", mlir::array(context, &dictionaries));
     let nothing = DictionaryAttribute::new(context, &[]).into();
     mlir::set_attribute(function, "res_attrs", mlir::array(context, &[nothing]));
-    mlir::set_attribute(function, "tc.checks", mlir::array(context, messages));
-    mlir::set_attribute(function, "llvm.emit_c_interface", Attribute::unit(context));
+    if !mlir::is_private(function) {
+        mlir::set_attribute(function, "tc.checks", mlir::array(context, messages));
+        mlir::set_attribute(function, "llvm.emit_c_interface", Attribute::unit(context));
+        return;
+    }
+    // A destination is memory of its own, and nothing else is written.
+    let alone: Vec<_> = types
+        .iter()
+        .map(|ty| argument_attributes(context, mlir::is_memref(*ty)))
+        .collect();
+    let is_static =
+        |ty: &Type| !mlir::is_memref(*ty) || mlir::shape(*ty).iter().all(Option::is_some);
+    if types.iter().all(is_static) {
+        mlir::set_attribute(function, "llvm.bareptr", Attribute::unit(context));
+    }
+    // LLVM would put what is called once where it is called.
+    let passed_on = mlir::array(context, &[mlir::string(context, "noinline")]);
+    let internal = mlir::parse_attribute(context, "#llvm.linkage<internal>");
+    mlir::set_attribute(function, "arg_attrs", mlir::array(context, &alone));
+    mlir::set_attribute(function, "passthrough", passed_on);
+    mlir::set_attribute(function, "llvm.linkage", internal);
+    mlir::set_attribute(function, CALLEE, Attribute::unit(context));
 }
 
 /// The entries of a dictionary attribute.

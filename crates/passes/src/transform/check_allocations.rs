@@ -4,7 +4,8 @@
 //! memory and returns [`OUT_OF_MEMORY`]. An array on the stack has a slot per allocation: the pointer while
 //! it is held, null before and after. Code and time are linear in the number of allocations.
 //!
-//! Only a function with a C interface returns a code: in others, and in regions of other operations (those
+//! A function with a C interface returns a code, and so does a function of the program that it calls, whose code is
+//! checked in the same way. In others, and in regions of other operations (those
 //! of OpenMP), which cannot be left, the program is stopped. Memory has a slot if one operation of the
 //! function's own blocks frees it and no block takes it as an argument. Other memory stays allocated.
 //!
@@ -47,7 +48,8 @@ use melior::ir::{
     attribute::{DenseI32ArrayAttribute, IntegerAttribute},
     operation::OperationLike,
 };
-use std::collections::HashMap;
+use crate::analysis::buffers::CALLEE;
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
@@ -78,9 +80,15 @@ const DYNAMIC_INDEX: i32 = i32::MIN;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
-    for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "llvm.func")) {
+    let functions: Vec<_> =
+        mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "llvm.func")).collect();
+    let is_called = |op: &&Op| op.has_attribute(CALLEE);
+    let called = functions.iter().filter(is_called);
+    let called: HashSet<_> =
+        called.filter_map(|op| mlir::string_attr(*op, "sym_name")).collect();
+    for function in functions {
         pass.enter(function);
-        let num_checked = check(function);
+        let num_checked = check(function, &called);
         if 0 < num_checked {
             remark(
                 function.location(),
@@ -96,15 +104,19 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 fn callee<'c>(op: Op<'c>) -> Option<&'c str> {
-    let callee = op.attribute("callee").ok().filter(|_| mlir::is(op, "llvm.call"));
-    callee.and_then(mlir::symbol_of)
+    mlir::callee(op).filter(|_| mlir::is(op, "llvm.call"))
 }
 
-/// Checks the allocations of a function. Returns how many there are.
-fn check<'c>(function: Op<'c>) -> usize {
+fn is_allocation(op: Op) -> bool {
+    callee(op) == Some("malloc") && op.result_count() == 1 && op.operand_count() == 1
+}
+
+/// Checks the allocations of a function, and its calls of others that return a code. Returns how many there are.
+fn check<'c>(function: Op<'c>, called: &HashSet<&str>) -> usize {
     let (mut allocations, mut frees) = (Vec::new(), HashMap::new());
     mlir::walk(function, &mut |op| match callee(op) {
-        Some("malloc") if op.result_count() == 1 && op.operand_count() == 1 => allocations.push(op),
+        _ if is_allocation(op) => allocations.push(op),
+        Some(name) if called.contains(name) => allocations.push(op),
         Some("free") => {
             let pointer = mlir::value_key(mlir::operand(op, 0));
             frees.entry(pointer).or_insert_with(Vec::new).push(op);
@@ -112,7 +124,8 @@ fn check<'c>(function: Op<'c>) -> usize {
         _ => {}
     });
     let is_own = |op: &Op<'c>| mlir::parent(*op) == Some(function);
-    if function.attribute("llvm.emit_c_interface").is_err() || !allocations.iter().any(is_own) {
+    let returns_code = ["llvm.emit_c_interface", CALLEE].iter().any(|it| function.has_attribute(it));
+    if !returns_code || !allocations.iter().any(is_own) {
         allocations.iter().rev().for_each(|allocation| _ = branch(*allocation, None));
         return allocations.len();
     }
@@ -129,7 +142,8 @@ fn check<'c>(function: Op<'c>) -> usize {
             _ => None,
         }
     };
-    let freed: HashMap<_, _> = allocations.iter().filter_map(freed).collect();
+    let freed: HashMap<_, _> =
+        allocations.iter().filter(|it| is_allocation(**it)).filter_map(freed).collect();
     // Where the only allocation fails, nothing is held.
     let slots = (1 < allocations.len()).then(|| Slots::new(function, freed.len())).flatten();
     let exit = exit(function, slots.as_ref());
@@ -245,22 +259,28 @@ fn exit<'c>(function: Op<'c>, slots: Option<&Slots<'c>>) -> Blk<'c> {
     first
 }
 
-/// Adds the branch behind an allocation: if it fails, to `exit`, or the program stops. Returns the first
+/// Adds the branch behind an allocation or a call: if it fails, to `exit`, or the program stops. Returns the first
 /// operation of what goes on.
 fn branch<'c>(allocation: Op<'c>, exit: Option<Blk<'c>>) -> Option<Op<'c>> {
     let context = mlir::context_of(allocation);
     let next = mlir::next(allocation)?;
     let (before, after) = mlir::split_block(next);
-    let (pointer, size) = (mlir::result(allocation, 0), mlir::operand(allocation, 0));
+    let result = mlir::result(allocation, 0);
     let builder = Builder::at_end(context, before, allocation.location());
     let compare = |lhs: Val<'c>, rhs: Val<'c>, predicate: i64| {
         let predicate = ("predicate", mlir::i64_attr(context, predicate));
         builder.value_with("llvm.icmp", &[lhs, rhs], builder.int_type(1), &[predicate])
     };
-    let is_null = compare(pointer, null(&builder), ICMP_EQ);
-    let zero = builder.value("llvm.mlir.zero", &[], size.r#type());
-    let needs_memory = compare(size, zero, ICMP_NE);
-    let condition = builder.value("llvm.and", &[is_null, needs_memory], builder.int_type(1));
+    let zero = |ty| builder.value("llvm.mlir.zero", &[], ty);
+    let condition = match is_allocation(allocation) {
+        true => {
+            let is_null = compare(result, null(&builder), ICMP_EQ);
+            let size = mlir::operand(allocation, 0);
+            let needs_memory = compare(size, zero(size.r#type()), ICMP_NE);
+            builder.value("llvm.and", &[is_null, needs_memory], builder.int_type(1))
+        }
+        false => compare(result, zero(result.r#type()), ICMP_NE),
+    };
     let failed = exit.unwrap_or_else(|| {
         let failed = mlir::block_after(before, &[]);
         let builder = Builder::at_end(context, failed, allocation.location());

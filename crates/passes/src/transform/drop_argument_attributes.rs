@@ -1,7 +1,7 @@
 //! `drop-argument-attributes`: removes the attributes of the arguments of functions.
 //!
 //! They describe what a caller passes (`tc.name`, `tc.sizes`, `tc.extents`, ..). Whoever needs them reads
-//! them before buffers are introduced; LLVM IR cannot hold them.
+//! them before buffers are introduced; LLVM IR cannot hold them. Those of the `llvm` dialect stay.
 //!
 //! Before:
 //!
@@ -15,8 +15,9 @@
 //! func.func @f(%a: memref<4xf32>) -> i32
 //! ```
 
+use melior::ir::attribute::DictionaryAttribute;
 use tc_dialects::{
-    mlir,
+    mlir::{self, Op},
     pass::{Failure, PassInfo, PassRun},
 };
 
@@ -33,7 +34,29 @@ pub const PASS: PassInfo = PassInfo {
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let module = mlir::body(pass.op, 0).ok_or(Failure)?;
     for function in mlir::ops(module).into_iter().filter(|op| mlir::is(*op, "func.func")) {
-        mlir::remove_attribute(function, "arg_attrs");
+        drop(function);
     }
     Ok(())
+}
+
+fn drop(function: Op) {
+    let context = mlir::context_of(function);
+    let mut are_kept = false;
+    let attributes = mlir::array_attr(function, "arg_attrs").into_iter().map(|it| {
+        let dictionary = DictionaryAttribute::try_from(it).ok();
+        let entries = dictionary.iter().flat_map(|it| (0..it.len()).filter_map(|n| it.element(n).ok()));
+        let entries: Vec<_> = entries.collect();
+        let entries = entries.iter().filter_map(|(name, value)| {
+            let name = name.as_string_ref().as_str().ok()?;
+            name.starts_with("llvm.").then_some((name, *value))
+        });
+        let entries: Vec<_> = entries.collect();
+        are_kept |= !entries.is_empty();
+        mlir::dictionary(context, &entries)
+    });
+    let attributes: Vec<_> = attributes.collect();
+    match are_kept {
+        true => mlir::set_attribute(function, "arg_attrs", mlir::array(context, &attributes)),
+        false => mlir::remove_attribute(function, "arg_attrs"),
+    }
 }

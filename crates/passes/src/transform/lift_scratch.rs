@@ -32,7 +32,9 @@
 //!
 //! A function is inlined if it allocates memory of a size that it computes, or in a parallel loop.
 
-use super::{deallocate_local_buffers::MANUAL, outline_functions::OUTLINED};
+use super::{
+    deallocate_local_buffers::MANUAL, inline_calls::inline_call, outline_functions::OUTLINED,
+};
 use crate::analysis::buffers::argument_attributes;
 use melior::ir::{ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::HashMap;
@@ -60,8 +62,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     }
     let mut calls: HashMap<&str, Vec<Op>> = HashMap::new();
     mlir::walk(pass.op, &mut |op| {
-        let callee = op.attribute("callee").ok().and_then(|it| mlir::symbol_of(it));
-        if let Some(callee) = callee.filter(|_| mlir::is(op, "func.call")) {
+        if let Some(callee) = mlir::callee(op).filter(|_| mlir::is(op, "func.call")) {
             calls.entry(callee).or_default().push(op);
         }
     });
@@ -77,7 +78,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         });
         match allocations.iter().all(|op| is_liftable(*op)) {
             true => lift(function, &allocations, &calls),
-            false => inline(function, &calls),
+            false => {
+                calls.into_iter().for_each(|call| inline_call(function, call));
+                mlir::erase(function);
+            }
         }
     }
     Ok(())
@@ -126,23 +130,4 @@ fn lift<'c>(function: Op<'c>, allocations: &[Op<'c>], calls: &[Op<'c>]) {
     let ty = FunctionType::new(context, &types, &results).into();
     mlir::set_attribute(function, "function_type", mlir::type_attr(ty));
     mlir::set_attribute(function, "arg_attrs", mlir::array(context, &attributes));
-}
-
-fn inline<'c>(function: Op<'c>, calls: &[Op<'c>]) {
-    let Some(block) = mlir::body(function, 0) else { return };
-    for call in calls {
-        let mut map = ValueMap::default();
-        for (argument, operand) in mlir::arguments(block).into_iter().zip(mlir::operands(*call)) {
-            map.insert(argument, operand);
-        }
-        let before = Builder::before(*call);
-        let end = mlir::terminator(block);
-        for op in mlir::ops(block).into_iter().filter(|op| *op != end) {
-            before.copy(op, &mut map);
-        }
-        let results = mlir::operands(end).into_iter();
-        let results: Vec<_> = results.map(|value| map.get(value).unwrap_or(value)).collect();
-        mlir::replace(*call, &results);
-    }
-    mlir::erase(function);
 }

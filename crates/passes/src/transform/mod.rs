@@ -16,6 +16,7 @@ pub mod hoist_scratch;
 pub mod hoist_thread_memory;
 pub mod infer_ranges;
 pub mod infer_shapes;
+pub mod inline_calls;
 pub mod lift_scratch;
 pub mod limit_vectorization;
 pub mod mark_scratch;

@@ -29,8 +29,8 @@
 //!
 //! An operation is an operation of `imap`, or an outermost `scf.for` or `scf.parallel`. An `scf.for` with more than
 //! `max-loops` nested loops, such as the loop of a whole program, is not outlined, but the operations in its body are. A
-//! loop that yields a buffer is not outlined. Nor is a loop of the program whose operations are to be measured: their work
-//! is noted (`note-work`), and that of the loop is not.
+//! loop that yields a buffer, or that calls functions of the program, is not outlined. Nor is a loop of the program whose
+//! operations are to be measured: their work is noted (`note-work`), and that of the loop is not.
 //!
 //! The outlined function takes each used value as an argument, except small constants and views with computed offsets:
 //! it contains copies of these. Buffers are passed as pointers if all their sizes, strides and offsets are constant. The
@@ -157,7 +157,10 @@ fn find<'c>(op: Op<'c>, max_loops: i64, found: &mut Vec<Op<'c>>) {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
             let is_nest = || {
                 mlir::is(inner, "scf.parallel")
-                    || is_loop(inner) && num_loops(inner) <= max_loops && !is_around_noted(inner)
+                    || is_loop(inner)
+                        && num_loops(inner) <= max_loops
+                        && !is_around_noted(inner)
+                        && !has_calls(inner)
             };
             if is_operation(inner) || is_nest() {
                 if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type())) {
@@ -184,6 +187,13 @@ fn is_around_noted(op: Op) -> bool {
     let mut is_inside = false;
     mlir::walk(op, &mut |inner| is_inside |= is_operation(inner) && is_noted(inner));
     is_inside && !is_noted(op)
+}
+
+/// Whether an operation calls functions of the program. These return a code, and what is outlined does not.
+fn has_calls(op: Op) -> bool {
+    let mut has_calls = false;
+    mlir::walk(op, &mut |inner| has_calls |= mlir::is(inner, "func.call"));
+    has_calls
 }
 
 fn is_noted(op: Op) -> bool {

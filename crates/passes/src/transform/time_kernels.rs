@@ -91,8 +91,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let mut calls = Vec::new();
     for function in functions {
         mlir::walk(function, &mut |op| {
-            let callee = op.attribute("callee").ok().filter(|_| mlir::is(op, "func.call"));
-            let number = callee.and_then(mlir::symbol_of).and_then(|name| numbers.get(name));
+            let callee = mlir::callee(op).filter(|_| mlir::is(op, "func.call"));
+            let number = callee.and_then(|name| numbers.get(name));
             calls.extend(number.map(|number| (op, *number)));
         });
     }

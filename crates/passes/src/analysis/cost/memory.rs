@@ -30,10 +30,23 @@ pub struct Memory {
 
 /// The memory of a function on buffers, with deallocations, whose parallel loops run in so many threads.
 pub fn memory(function: Op, extents: &Extents, threads: usize) -> Memory {
+    memory_with(function, extents, threads, &mut HashMap::new(), MAX_DEPTH)
+}
+
+/// [`memory`], given that of functions that are called, by their names.
+fn memory_with(
+    function: Op,
+    extents: &Extents,
+    threads: usize,
+    called: &mut HashMap<String, Memory>,
+    depth: usize,
+) -> Memory {
     let mut relevant = HashSet::new();
     mlir::walk(function, &mut |op| {
-        let is_memory =
-            matches!(mlir::name(op), "memref.alloc" | "memref.alloca" | "memref.dealloc");
+        let is_memory = matches!(
+            mlir::name(op),
+            "memref.alloc" | "memref.alloca" | "memref.dealloc" | "func.call"
+        );
         let mut around = is_memory.then_some(op);
         while let Some(op) = around.filter(|op| relevant.insert(mlir::op_key(*op))) {
             around = mlir::parent(op);
@@ -49,9 +62,10 @@ pub fn memory(function: Op, extents: &Extents, threads: usize) -> Memory {
         stack: zero,
         buffers: HashMap::new(),
         conditions: HashMap::new(),
+        called,
     };
     if let Some(body) = mlir::body(function, 0) {
-        analysis.block(body, MAX_DEPTH);
+        analysis.block(body, depth);
     }
     let [temporary_bytes, scratch] = analysis.held.peak;
     let scratch_bytes =
@@ -81,6 +95,8 @@ struct Analysis<'a, 'i> {
     buffers: HashMap<usize, (usize, Option<Expr>)>,
     /// Known truth values among the arguments of regions and the results of loops.
     conditions: HashMap<usize, bool>,
+    /// The memory of functions that are called.
+    called: &'a mut HashMap<String, Memory>,
 }
 
 impl Analysis<'_, '_> {
@@ -106,6 +122,7 @@ impl Analysis<'_, '_> {
                 self.stack = self.stack.zip(bytes).map(|(all, it)| self.extents.ir.add(all, it));
             }
             "memref.dealloc" => self.free(mlir::operand(op, 0)),
+            "func.call" => self.call(op, depth),
             "scf.if" => self.branch(op, depth),
             "scf.for" => {
                 if let Some(body) = mlir::body(op, 0) {
@@ -152,6 +169,28 @@ impl Analysis<'_, '_> {
             true => now,
             false => peak.zip(now).map(|(peak, now)| max(ir, peak, now)),
         };
+    }
+
+    /// Adds what a function of the program holds while it is called. Others hold nothing.
+    fn call(&mut self, op: Op, depth: usize) {
+        let name = mlir::callee(op).unwrap_or_default();
+        let memory = match self.called.get(name) {
+            Some(known) => *known,
+            None => {
+                let callee = mlir::find_symbol(op, name).filter(|it| mlir::body(*it, 0).is_some());
+                let Some(callee) = callee else { return };
+                let threads = usize::try_from(self.threads).unwrap_or(usize::MAX);
+                let memory = memory_with(callee, self.extents, threads, self.called, depth);
+                self.called.insert(name.to_string(), memory);
+                memory
+            }
+        };
+        let ir = self.extents.ir;
+        for (kind, bytes) in [memory.temporary_bytes, memory.scratch_bytes].into_iter().enumerate() {
+            let during = self.held.now[kind].zip(bytes).and_then(|(now, it)| canonical(ir, ir.add(now, it)));
+            let peak = self.held.peak[kind].zip(during);
+            self.held.peak[kind] = peak.map(|(peak, during)| max(ir, peak, during));
+        }
     }
 
     /// Frees the memory that a buffer is a view of.

@@ -51,6 +51,8 @@ struct Counter<'a, 'i> {
     points: RefCell<HashMap<Vec<BoxPart>, Option<u64>>>,
     /// The iterations of loops that may still be counted one by one.
     iterations: Cell<u64>,
+    /// The work of functions that are called.
+    called: RefCell<HashMap<String, Work>>,
 }
 
 /// A bound of a box or a constraint on its points: the text of an expression, and an interval.
@@ -81,7 +83,8 @@ impl Operation<'_> {
 impl<'a, 'i> Counter<'a, 'i> {
     fn new(extents: &'a Extents<'i>) -> Self {
         let iterations = Cell::new(MAX_ITERATIONS);
-        Self { extents, ir: extents.ir, points: RefCell::default(), iterations }
+        let (points, called) = (RefCell::default(), RefCell::default());
+        Self { extents, ir: extents.ir, points, iterations, called }
     }
 
     fn none(&self) -> Work {
@@ -154,6 +157,7 @@ impl<'a, 'i> Counter<'a, 'i> {
                     bytes: self.larger(first.bytes, second.bytes),
                 }
             }
+            "func.call" => self.call(op, depth).unwrap_or(unknown),
             "memref.copy" => moved(self.mul(self.bytes(mlir::operand(op, 0)), self.constant(2))),
             "bufferization.materialize_in_destination" => self.materialize(op),
             "tensor.from_elements" | "tensor.splat" => moved(self.bytes(mlir::result(op, 0))),
@@ -165,6 +169,18 @@ impl<'a, 'i> Counter<'a, 'i> {
                 self.work(&alone)
             }
         }
+    }
+
+    /// The work of a function of the program that is called; `None` for any other.
+    fn call(&self, op: Op, depth: usize) -> Option<Work> {
+        let name = mlir::callee(op)?;
+        if let Some(known) = self.called.borrow().get(name) {
+            return Some(*known);
+        }
+        let body = mlir::body(mlir::find_symbol(op, name)?, 0)?;
+        let work = self.block(body, depth);
+        self.called.borrow_mut().insert(name.to_string(), work);
+        Some(work)
     }
 
     /// A result is written where it is computed. Only arguments and constants are copied.

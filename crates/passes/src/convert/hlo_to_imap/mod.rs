@@ -1,8 +1,9 @@
 //! `convert-hlo-to-imap`: convert an HLO module to one function of `imap.generic` and `scf` loops.
 //!
-//! This pass converts the entry computation to a function and inlines all computations that it calls:
+//! This pass converts the entry computation to a function and inlines the computations that it calls:
 //! fusions and calls at their call sites, bodies of loops and conditionals inside `scf.while` and
-//! `scf.if`, and reducers element by element. Tuples disappear: the function has one argument per array
+//! `scf.if`, and reducers element by element. A large computation with several calls is a private function, which is
+//! compiled once. Tuples disappear: the function has one argument per array
 //! of its parameters and one result per array of its value. Each has a name (`tc.name`), and
 //! `tc.unsigned` if its integers are unsigned. Element types stay as they are: bodies extend elements
 //! that are less exact than `f16`, or have fewer than 8 bits, and truncate what they compute. They
@@ -36,6 +37,7 @@ mod control;
 mod custom_call;
 mod dynamic;
 mod fourier;
+mod functions;
 mod linear_algebra;
 mod memory;
 mod order;
@@ -54,6 +56,7 @@ use super::{
     subscripts::identity,
 };
 use computation::build_computation;
+use functions::Functions;
 use linear_algebra::TriangularForm;
 use melior::{
     Context,
@@ -161,9 +164,10 @@ fn build_main<'c>(
 ) -> Result<(), Report<'c>> {
     let context = outside.context;
     let ir = tc_ir::Context::new();
-    let lowering = Lowering { ir: &ir, module, location };
+    let functions = &Functions::of(module, location)?;
+    let lowering = Lowering { ir: &ir, module, functions, location };
+    lowering.build_functions(outside)?;
     let entry = module.entry();
-    check_calls(module, location)?;
     let at = location(module.entry, entry.root);
     let (mut types, mut argument_attributes) = (Vec::new(), Vec::new());
     for id in &entry.parameters {
@@ -209,47 +213,6 @@ fn array_name(described: Attribute<'_>) -> &str {
     mlir::dictionary_entry(described, "tc.name").and_then(mlir::string_of).unwrap_or_default()
 }
 
-/// Refuses a module whose calls, built in place, are too many instructions or nest too deep. What
-/// is called stands before its callers.
-fn check_calls<'c>(
-    module: &Module,
-    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
-) -> Result<(), Report<'c>> {
-    // By computation: as how many instructions it is built, and how deep it nests.
-    let mut sizes: Vec<(usize, usize)> = Vec::with_capacity(module.computations.len());
-    for (number, computation) in module.computations.iter().enumerate() {
-        let (mut count, mut depth) = (0_usize, 0);
-        for (id, instruction) in computation.instructions() {
-            count = count.saturating_add(1);
-            let is_built = matches!(
-                instruction.opcode,
-                Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional
-            );
-            for called in instruction.called_computations().filter(|_| is_built) {
-                let (called_count, called_depth) = sizes[called.index()];
-                count = count.saturating_add(called_count);
-                depth = depth.max(called_depth + 1);
-            }
-            if number != module.entry.index() {
-                continue;
-            }
-            let refuse =
-                |message: String| Report::at(location(module.entry, id), Severity::Error, message);
-            if MAX_INSTRUCTIONS < count {
-                return Err(refuse(format!(
-                    "the module has more than {MAX_INSTRUCTIONS} instructions once its calls are \
-                     built in place"
-                )));
-            }
-            if MAX_DEPTH < depth {
-                return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
-            }
-        }
-        sizes.push((count, depth));
-    }
-    Ok(())
-}
-
 /// The value whose arrays are given one by one.
 fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c>>) -> Value<'c> {
     match shape {
@@ -281,6 +244,7 @@ type ElementFrom<'a, 'c> = dyn Fn(&Builder<'c>, &[Scalar<'c>]) -> Result<Scalar<
 struct Lowering<'c, 'm> {
     ir: &'m tc_ir::Context,
     module: &'m Module,
+    functions: &'m Functions,
     location: &'m dyn Fn(ComputationId, InstructionId) -> Location<'c>,
 }
 
@@ -322,7 +286,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 Opcode::Call | Opcode::Fusion => {
                     let called = instruction.called_computations().next();
                     let called = called.ok_or_else(|| refuse("a call of nothing".into()))?;
-                    self.computation(&at, called, &operands)?
+                    match instruction.opcode == Opcode::Call && self.functions.has(called) {
+                        true => self.call_function(&at, called, &instruction.shape, &operands),
+                        false => self.computation(&at, called, &operands)?,
+                    }
                 }
                 Opcode::While => self.while_loop(&at, instruction, &operands[0])?,
                 Opcode::Conditional => self.conditional(&at, instruction, &operands)?,
