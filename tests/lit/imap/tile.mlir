@@ -599,7 +599,7 @@ func.func @shift(%x: tensor<33xi32>) -> tensor<33xi32> {
 // CHECK: scf.for %[[I:.*]] = {{.*}} iter_args(%[[ACC:.*]] = {{.*}})
 // CHECK: tensor.extract_slice %[[ACC]][%[[I]]] [%[[SIZE:.*]]] [1]
 // CHECK: tensor.insert_slice {{.*}} into %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
-func.func @dynamic_destination(%x: tensor<?xi32>) -> tensor<?xi32> {
+func.func @dynamic_destination(%x: tensor<?xi32> {tc.sizes = ["N"]}) -> (tensor<?xi32> {tc.sizes = ["N"]}) {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?xi32>
   %e = tensor.empty(%n) : tensor<?xi32>
