@@ -305,3 +305,30 @@ func.func @siblings(%x: tensor<4xf32>, %ids: tensor<3xi32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %sorted : tensor<4xf32>
 }
+
+// One-shot bufferization knows slices: operations on them, and those that overwrite their results, stay.
+// CHECK-LABEL: func.func @tiles(
+// CHECK:         scf.forall
+// CHECK:           %[[SLICE:.*]] = tensor.extract_slice
+// CHECK:           %[[FIRST:.*]] = imap.generic {{.*}} outs(%[[SLICE]][d0] : tensor<16xf32>)
+// CHECK:           %[[SECOND:.*]] = imap.generic {{.*}} outs(%[[FIRST]][d0] : tensor<16xf32>)
+// CHECK:           tensor.parallel_insert_slice %[[SECOND]]
+func.func @tiles(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %e = tensor.empty() : tensor<64xf32>
+  %r = scf.forall (%i) = (0) to (64) step (16) shared_outs(%o = %e) -> (tensor<64xf32>) {
+    %s = tensor.extract_slice %o[%i] [16] [1] : tensor<64xf32> to tensor<16xf32>
+    %c = arith.constant dense<1.0> : tensor<f32>
+    %f = imap.generic (d0) domain: d0 in [0, 15] ins(%c[] : tensor<f32>) outs(%s[d0] : tensor<16xf32>) {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    } -> tensor<16xf32>
+    %t = imap.generic (d0) domain: d0 in [0, 7] ins(%c[] : tensor<f32>) outs(%f[d0] : tensor<16xf32>) {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    } -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %t into %o[%i] [16] [1] : tensor<16xf32> into tensor<64xf32>
+    }
+  }
+  return %r : tensor<64xf32>
+}

@@ -15,7 +15,7 @@
 //! * The end of a chain that other operations use becomes a tensor again (`bufferization.to_tensor`).
 //!
 //! An operation on `tensor.empty` whose result leaves a region stays, because elimination of empty tensors
-//! can give it the destination of the whole control flow.
+//! can give it the destination of the whole control flow. So does one on slices, which one-shot bufferization knows.
 //!
 //! Before:
 //!
@@ -217,7 +217,11 @@ struct Chains<'a, 'c> {
 impl<'a, 'c> Chains<'a, 'c> {
     fn new(pass: &'a PassRun<'c>, function: Op<'c>, order: Order<'c>) -> Self {
         let updates = order.ops.iter().copied().filter(|op| has_destinations(*op));
-        let updates: Vec<_> = updates.filter(|op| !leaves_region(*op)).collect();
+        let mut on_slices = HashSet::new();
+        let mut is_on_slices =
+            |op: Op<'c>| is_on_slices(op, &on_slices) && on_slices.insert(mlir::op_key(op));
+        let updates = updates.filter(|op| !leaves_region(*op) && !is_on_slices(*op));
+        let updates: Vec<_> = updates.collect();
         let keys = updates.iter().map(|op| mlir::op_key(*op)).collect();
         let mut chains = Self {
             pass,
@@ -567,6 +571,19 @@ fn leaves_region(op: Op) -> bool {
     let is_empty = |init: &Val| start(*init) == Start::Empty;
     imap::destinations(op).is_some_and(|inits| inits.iter().all(is_empty))
         && mlir::results(op).into_iter().any(is_yielded)
+}
+
+/// Whether an operation works on slices, or overwrites the result of one that is known to. One-shot bufferization sees
+/// that a tile is stored to where it was taken from, and what strides the buffer of a slice has; it would copy both.
+fn is_on_slices(op: Op, known: &HashSet<usize>) -> bool {
+    let is_slice = |value: Val| {
+        mlir::defining_op(value).is_some_and(|op| mlir::is(op, "tensor.extract_slice"))
+    };
+    let is_known = |init: Val| {
+        mlir::defining_op(init).is_some_and(|op| known.contains(&mlir::op_key(op)))
+    };
+    mlir::operands(op).into_iter().any(is_slice)
+        || imap::destinations(op).is_some_and(|inits| inits.into_iter().any(is_known))
 }
 
 /// Whether a region yields a value.
