@@ -16,7 +16,7 @@ mod sort;
 mod tiling;
 
 use generator::{FEATURES, features, generate};
-use melior::ir::{BlockLike, Module, operation::OperationLike};
+use melior::ir::{Module, operation::OperationLike};
 use passes::{Stats, check_passes};
 use program::Program;
 use std::{

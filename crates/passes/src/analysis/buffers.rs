@@ -108,6 +108,14 @@ fn roots(value: Val) -> Option<HashSet<usize>> {
     Some(found)
 }
 
+/// Whether a value is passed as at most one pointer (`llvm.bareptr`): any value but a buffer, or a buffer with constant
+/// sizes, strides and offset. LLVM 22 does not pass all empty buffers.
+pub(crate) fn is_pointer(ty: Type) -> bool {
+    let is_empty = || mlir::shape(ty).contains(&Some(0));
+    let is_static = || MemRefType::try_from(ty).is_ok_and(|it| open_parts(it).is_empty());
+    !mlir::is_memref(ty) || is_static() && !is_empty()
+}
+
 /// The attribute of an argument that shares no memory with others.
 const NOALIAS: &str = "llvm.noalias";
 

@@ -47,7 +47,7 @@ use melior::{
 };
 use crate::{
     analysis::{
-        buffers::{CALLEE, argument_attributes},
+        buffers::{CALLEE, argument_attributes, is_pointer},
         calls::Calls,
     },
     loops::build_alloc,
@@ -451,9 +451,7 @@ fn finish<'c>(
         .iter()
         .map(|ty| argument_attributes(context, mlir::is_memref(*ty)))
         .collect();
-    let is_static =
-        |ty: &Type| !mlir::is_memref(*ty) || mlir::shape(*ty).iter().all(Option::is_some);
-    if types.iter().all(is_static) {
+    if types.iter().all(|ty| is_pointer(*ty)) {
         mlir::set_attribute(function, "llvm.bareptr", Attribute::unit(context));
     }
     // LLVM would put what is called once where it is called.

@@ -41,12 +41,12 @@
 //! Remark: how many operations were outlined, and to how many functions.
 
 use crate::analysis::buffers::{
-    VIEWS, argument_attributes, buffers_alone, open_parts, values_from_outside,
+    VIEWS, argument_attributes, buffers_alone, is_pointer, values_from_outside,
 };
 use melior::ir::{
     Attribute, Type, ValueLike,
     operation::{OperationLike, OperationPrintingFlags},
-    r#type::{FunctionType, MemRefType},
+    r#type::FunctionType,
 };
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 use tc_dialects::{
@@ -240,7 +240,7 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let attributes: Vec<_> = attributes.collect();
     let ty: Type = FunctionType::new(context, &types, &result_types).into();
     let unit = Attribute::unit(context);
-    let are_pointers = passed.iter().all(|value| is_static(value.r#type()));
+    let are_pointers = passed.iter().all(|value| is_pointer(value.r#type()));
     let convention = are_pointers.then_some(("llvm.bareptr", unit));
     // LLVM would put what is called once where it is called.
     let passed_on = mlir::array(context, &[mlir::string(context, "noinline")]);
@@ -277,7 +277,7 @@ impl<'c> Used<'c> {
             return;
         }
         let is_copied = |op: &Op<'c>| {
-            let is_view = VIEWS.contains(&mlir::name(*op)) && !is_static(value.r#type());
+            let is_view = VIEWS.contains(&mlir::name(*op)) && !is_pointer(value.r#type());
             let extents = mlir::shape(value.r#type()).into_iter().flatten();
             let is_small = extents.product::<i64>() <= MAX_CONSTANT;
             is_view
@@ -292,9 +292,4 @@ impl<'c> Used<'c> {
             None => self.passed.push(value),
         }
     }
-}
-
-/// Whether a value is not a buffer, or a buffer with constant sizes, strides and offset.
-fn is_static(ty: Type) -> bool {
-    !mlir::is_memref(ty) || MemRefType::try_from(ty).is_ok_and(|it| open_parts(it).is_empty())
 }
