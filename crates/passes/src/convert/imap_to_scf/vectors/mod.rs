@@ -160,9 +160,18 @@ fn unrolled_loops<'c>(
         // The interior may be longer than a stretch.
         Some(interior) => interior.extent() % factor == 0 && !scope.stretches.contains_key(&var),
     };
+    let extent = match interior {
+        None => nest.extent(var),
+        Some(interior) => Some(interior.extent()),
+    };
+    let is_divided = divides || !tiling.transposed.is_empty();
+    let known = extent.filter(|_| !is_divided && !scope.stretches.contains_key(&var));
+    let tail = known.and_then(|extent| tail(extent, factor));
     let mut sizes = vec![factor];
-    if !divides && tiling.transposed.is_empty() {
-        sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor));
+    match tail {
+        Some((size, _)) => sizes.push(size),
+        None if is_divided => {}
+        None => sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor)),
     }
     for (number, size) in sizes.iter().enumerate() {
         let step = builder.index(*size);
@@ -170,6 +179,8 @@ fn unrolled_loops<'c>(
         let is_last = number + 1 == sizes.len();
         let end = if is_last && (divides || tiling.transposed.is_empty()) {
             inner
+        } else if let Some((_, length)) = tail {
+            builder.value("arith.subi", &[inner, builder.index(length)], index)
         } else {
             let length = builder.value("arith.subi", &[inner, lower], index);
             let rest = builder.value("arith.remsi", &[length, step], index);
@@ -189,6 +200,16 @@ fn unrolled_loops<'c>(
         scope.stretches.insert(var, (lower, upper));
         point_loops(nest, builder, &scope, &[var, tiling.lane]);
     }
+}
+
+/// The size of smaller blocks that end a variable of a known extent, and how many values they take together: 32 are four
+/// blocks of 6 and two of 4, because a block of 2 uses few registers. `None` if no such blocks fit.
+fn tail(extent: i64, factor: i64) -> Option<(i64, i64)> {
+    let least = factor.div_euclid(2) + factor.rem_euclid(2);
+    let lengths = (0..=extent.div_euclid(factor)).rev().map(|full| extent - full * factor);
+    let sizes = |length: i64| (least..factor).rev().map(move |size| (size, length));
+    let fits = |(size, length): &(i64, i64)| 1 < *size && 0 < *length && length % size == 0;
+    lengths.take(factor as usize).flat_map(sizes).find(fits)
 }
 
 /// The points of an operation on elements that do not fill a block, one by one.
