@@ -82,8 +82,10 @@ impl<'c> Program<'c> {
         if let Some(vector_length) = self.vector_length(request) {
             passes.push(format!("tml-pad{{vector-length={vector_length}}}"));
         }
-        // The conversion fuses; more of it would undo the copies that it makes for contiguous reads.
         passes.push("convert-tml-to-imap,canonicalize,cse".into());
+        if !request.no_fuse {
+            passes.push("imap-fuse,canonicalize,cse".into());
+        }
         passes.join(",")
     }
 }
