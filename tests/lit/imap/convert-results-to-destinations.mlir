@@ -45,3 +45,23 @@ func.func @calls(%a: tensor<8xf32>) -> tensor<8xf32> {
   %r = func.call @double(%a) : (tensor<8xf32>) -> tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// An argument that is another result, too, is copied before it is overwritten.
+// CHECK-LABEL: func.func @swap(
+// CHECK-SAME:    %[[X:.*]]: memref<4xf32{{.*}}> {tc.inout, tc.name = "x", tc.output = 0 : i64}, %[[Y:.*]]: memref<4xf32{{.*}}> {tc.inout
+// CHECK:         %[[OLD_X:.*]] = bufferization.to_tensor %[[X]]
+// CHECK:         %[[OLD_Y:.*]] = bufferization.to_tensor %[[Y]]
+// CHECK-DAG:     %[[NEW_Y:.*]] = bufferization.alloc_tensor() copy(%[[OLD_X]])
+// CHECK-DAG:     %[[NEW_X:.*]] = bufferization.alloc_tensor() copy(%[[OLD_Y]])
+// CHECK:         bufferization.materialize_in_destination %[[NEW_X]] in %[[OLD_X]]
+// CHECK:         bufferization.materialize_in_destination %[[NEW_Y]] in %[[OLD_Y]]
+func.func @swap(%x: tensor<4xf32> {tc.inout, tc.name = "x"}, %y: tensor<4xf32> {tc.inout, tc.name = "y"}) -> (tensor<4xf32> {tc.name = "x"}, tensor<4xf32> {tc.name = "y"}) {
+  return %y, %x : tensor<4xf32>, tensor<4xf32>
+}
+
+// An argument that is its own result is not.
+// CHECK-LABEL: func.func @keep(
+// CHECK-NOT:     alloc_tensor
+func.func @keep(%x: tensor<4xf32> {tc.inout, tc.name = "x"}) -> (tensor<4xf32> {tc.name = "x"}, tensor<4xf32> {tc.name = "y"}) {
+  return %x, %x : tensor<4xf32>, tensor<4xf32>
+}

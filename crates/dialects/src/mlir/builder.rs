@@ -197,6 +197,12 @@ impl<'c> Builder<'c> {
         self.value(name, &[tensor, dim], self.index_type())
     }
 
+    /// A copy of a tensor, which shares its memory with no other tensor.
+    pub fn copy_tensor(&self, tensor: Val<'c>) -> Val<'c> {
+        let attributes = [("operandSegmentSizes", segments(self.context, &[0, 1, 0]))];
+        self.value_with("bufferization.alloc_tensor", &[tensor], tensor.r#type(), &attributes)
+    }
+
     /// Copies an operation, with operands mapped, to this place; its results map to
     /// those of the copy.
     pub fn copy(&self, op: Op<'c>, map: &mut ValueMap<'c>) -> Op<'c> {

@@ -1,7 +1,8 @@
 //! `convert-results-to-destinations`: convert tensor functions to functions that compiled code can call.
 //!
 //! This pass converts every tensor argument to a memref, and every result to a trailing memref argument.
-//! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument.
+//! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument. If such an argument
+//! is another result, too, it is copied at entry.
 //! The function returns an `i32`: 0, or the number of the first failed `imap.check`, counted from 1 in
 //! program order. Computations without memory accesses that cannot trap are moved before a check. All
 //! others go into an `scf.if` after it. So no buffer is allocated and no element is read unless the
@@ -230,7 +231,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         check_extents(block, &arguments, &attributes, function.location());
         mlir::remove_attribute(function, CHECK_EXTENTS);
     }
-    // Once more: an argument that is returned is seen through its tensor by now.
+    copy_overwritten(returned, first, &tensors, &destinations);
     let outputs = mlir::operands(returned);
 
     let (end, messages) = nest_checks(block)?;
@@ -261,6 +262,24 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     finish(function, &arguments, &attributes, &messages);
     Ok(())
+}
+
+/// Copies each argument that is returned, if another result is written to it. The tensors of the arguments are those that
+/// a function returns by now.
+fn copy_overwritten<'c>(
+    returned: Op<'c>,
+    first: Op<'c>,
+    tensors: &[Option<Val<'c>>],
+    destinations: &[Option<usize>],
+) {
+    let outputs = mlir::operands(returned);
+    for (number, output) in outputs.iter().enumerate() {
+        let argument = tensors.iter().position(|it| *it == Some(*output));
+        let written = argument.and_then(|it| destinations.iter().position(|to| *to == Some(it)));
+        if written.is_some_and(|result| outputs[result] != *output) {
+            mlir::set_operand(returned, number, Builder::before(first).copy_tensor(*output));
+        }
+    }
 }
 
 /// Lets a tensor be that of an argument which is known to be of a type once checks hold, if the argument

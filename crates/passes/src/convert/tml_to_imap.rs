@@ -7,15 +7,14 @@
 //!
 //! Later passes decide everything else. `imap-fuse` composes element-wise operations into their users or makes them the
 //! epilogue of a fold, and `imap-pack` copies factors that are not contiguous. As statements are values, bufferization
-//! decides which ones are evaluated in place. Only a result is a tensor of its own from its statement on, because another
-//! statement may overwrite the argument that it is equal to.
+//! decides which ones are evaluated in place.
 //!
 //! Division is controlled: if the dividend is 0, the quotient is 0 for every divisor.
 //!
 //! The pass makes two decisions, because no other pass changes the types of tensors:
 //!
-//! - A temporary has its dimensions in the order of the largest tensor that it is computed from. Otherwise each
-//!   contraction of a chain would move one dimension to the front, and rows would not be contiguous.
+//! - A temporary has its dimensions in the order of the largest tensor that it is computed from, unless it is a result.
+//!   Otherwise each contraction of a chain would move one dimension to the front, and rows would not be contiguous.
 //! - In a padded program (`tml-pad`), operations run over extents without padding, except that rows have one element
 //!   more if that fills a vector: 11 elements take one vector of 8 and one of 4. Sums skip padding, because its terms are
 //!   zero. Results are written to the arguments of their variables, whose padding is zero.
@@ -241,13 +240,14 @@ impl<'c> Converter<'c, '_> {
                 };
                 Ok(Term::elements(result.r#type(), &logical, |_| Step::Zero))
             }
-            "tml.assign" if uses.iter().all(|(user, _)| !mlir::is(*user, "tml.return")) => {
-                self.view(0)
+            "tml.assign" => {
+                let term = self.operand(0);
+                let is_returned = |(user, _): &(Op, usize)| mlir::is(*user, "tml.return");
+                match uses.iter().any(is_returned) && term.tensor().is_none() {
+                    true => Ok(Term::read(self.store(&term)?, &term.shape())),
+                    false => self.view(0),
+                }
             }
-            "tml.assign" => match self.operand(0) {
-                term if term.tensor().and_then(mlir::defining_op).is_some() => Ok(term),
-                term => Ok(Term::read(self.store(&term)?, &term.shape())),
-            },
             "tml.product" => {
                 let (mut product, mut rhs) = (self.factor(0)?, self.factor(1)?);
                 let first = product.extents.len();

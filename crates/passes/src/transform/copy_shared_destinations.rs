@@ -71,7 +71,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
                 let number = number + inits.len() - op.operand_count();
                 AnyIndexed::cast(op).is_some_and(|it| it.reads_destination(number))
             });
-            let new = if is_read { copy(tensor, op) } else { empty_like(tensor, op) };
+            let new = if is_read {
+                Builder::before(op).copy_tensor(tensor)
+            } else {
+                empty_like(tensor, op)
+            };
             mlir::set_operand(op, number, new);
         }
     }
@@ -105,16 +109,4 @@ fn empty_like<'c>(tensor: Val<'c>, before: Op<'c>) -> Val<'c> {
     let dynamic = extents.filter(|(_, extent)| extent.is_none());
     let sizes: Vec<_> = dynamic.map(|(dim, _)| builder.dim(tensor, dim)).collect();
     builder.value("tensor.empty", &sizes, tensor.r#type())
-}
-
-/// A copy of a tensor, before an operation.
-fn copy<'c>(tensor: Val<'c>, before: Op<'c>) -> Val<'c> {
-    let builder = Builder::before(before);
-    let segments = mlir::segments(builder.context, &[0, 1, 0]);
-    builder.value_with(
-        "bufferization.alloc_tensor",
-        &[tensor],
-        tensor.r#type(),
-        &[("operandSegmentSizes", segments)],
-    )
 }
