@@ -197,7 +197,8 @@ fn call_twice(module: &Module) -> bool {
     let [_, second] = [call(), call()];
     inside.op("func.return", &mlir::results(second), &[]);
     let names = ["sym_name", "function_type", "arg_attrs", "res_attrs"];
-    let attributes = names.into_iter().filter_map(|name| Some((name, function.attribute(name).ok()?)));
+    let attributes =
+        names.into_iter().filter_map(|name| Some((name, function.attribute(name).ok()?)));
     let attributes: Vec<_> = attributes.collect();
     Builder::at_end(context, block, function.location()).op_with(
         "func.func",

@@ -36,6 +36,13 @@
 //! Limits: a function has one block; a function that is called is private, has no `imap.check`, calls itself neither
 //! directly nor through others, and gives results of constant shapes; checks separated by computations nest at most [`MAX_NESTING`] deep.
 
+use crate::{
+    analysis::{
+        buffers::{CALLEE, argument_attributes, is_pointer},
+        calls::Calls,
+    },
+    loops::build_alloc,
+};
 use melior::{
     Context,
     ir::{
@@ -45,13 +52,6 @@ use melior::{
         operation::OperationLike,
         r#type::{FunctionType, MemRefType},
     },
-};
-use crate::{
-    analysis::{
-        buffers::{CALLEE, argument_attributes, is_pointer},
-        calls::Calls,
-    },
-    loops::build_alloc,
 };
 use tc_dialects::{
     imap,
@@ -466,10 +466,8 @@ fn finish<'c>(
         return;
     }
     // A destination is memory of its own, and nothing else is written.
-    let alone: Vec<_> = types
-        .iter()
-        .map(|ty| argument_attributes(context, mlir::is_memref(*ty)))
-        .collect();
+    let alone: Vec<_> =
+        types.iter().map(|ty| argument_attributes(context, mlir::is_memref(*ty))).collect();
     if types.iter().all(|ty| is_pointer(*ty)) {
         mlir::set_attribute(function, "llvm.bareptr", Attribute::unit(context));
     }

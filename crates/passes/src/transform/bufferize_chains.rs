@@ -579,9 +579,8 @@ fn is_on_slices(op: Op, known: &HashSet<usize>) -> bool {
     let is_slice = |value: Val| {
         mlir::defining_op(value).is_some_and(|op| mlir::is(op, "tensor.extract_slice"))
     };
-    let is_known = |init: Val| {
-        mlir::defining_op(init).is_some_and(|op| known.contains(&mlir::op_key(op)))
-    };
+    let is_known =
+        |init: Val| mlir::defining_op(init).is_some_and(|op| known.contains(&mlir::op_key(op)));
     mlir::operands(op).into_iter().any(is_slice)
         || imap::destinations(op).is_some_and(|inits| inits.into_iter().any(is_known))
 }

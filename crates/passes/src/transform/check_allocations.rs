@@ -43,12 +43,12 @@
 //!
 //! Remark: how many allocations of a function are checked.
 
+use crate::analysis::buffers::CALLEE;
 use melior::ir::{
     Attribute, Type, ValueLike,
     attribute::{DenseI32ArrayAttribute, IntegerAttribute},
     operation::OperationLike,
 };
-use crate::analysis::buffers::CALLEE;
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     mlir::{self, Blk, Builder, Op, Val},
@@ -84,8 +84,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "llvm.func")).collect();
     let is_called = |op: &&Op| op.has_attribute(CALLEE);
     let called = functions.iter().filter(is_called);
-    let called: HashSet<_> =
-        called.filter_map(|op| mlir::string_attr(*op, "sym_name")).collect();
+    let called: HashSet<_> = called.filter_map(|op| mlir::string_attr(*op, "sym_name")).collect();
     for function in functions {
         pass.enter(function);
         let num_checked = check(function, &called);
@@ -124,7 +123,8 @@ fn check<'c>(function: Op<'c>, called: &HashSet<&str>) -> usize {
         _ => {}
     });
     let is_own = |op: &Op<'c>| mlir::parent(*op) == Some(function);
-    let returns_code = ["llvm.emit_c_interface", CALLEE].iter().any(|it| function.has_attribute(it));
+    let returns_code =
+        ["llvm.emit_c_interface", CALLEE].iter().any(|it| function.has_attribute(it));
     if !returns_code || !allocations.iter().any(is_own) {
         allocations.iter().rev().for_each(|allocation| _ = branch(*allocation, None));
         return allocations.len();

@@ -44,7 +44,8 @@ fn drop(function: Op) {
     let mut are_kept = false;
     let attributes = mlir::array_attr(function, "arg_attrs").into_iter().map(|it| {
         let dictionary = DictionaryAttribute::try_from(it).ok();
-        let entries = dictionary.iter().flat_map(|it| (0..it.len()).filter_map(|n| it.element(n).ok()));
+        let entries =
+            dictionary.iter().flat_map(|it| (0..it.len()).filter_map(|n| it.element(n).ok()));
         let entries: Vec<_> = entries.collect();
         let entries = entries.iter().filter_map(|(name, value)| {
             let name = name.as_string_ref().as_str().ok()?;

@@ -186,8 +186,10 @@ impl Analysis<'_, '_> {
             }
         };
         let ir = self.extents.ir;
-        for (kind, bytes) in [memory.temporary_bytes, memory.scratch_bytes].into_iter().enumerate() {
-            let during = self.held.now[kind].zip(bytes).and_then(|(now, it)| canonical(ir, ir.add(now, it)));
+        for (kind, bytes) in [memory.temporary_bytes, memory.scratch_bytes].into_iter().enumerate()
+        {
+            let during =
+                self.held.now[kind].zip(bytes).and_then(|(now, it)| canonical(ir, ir.add(now, it)));
             let peak = self.held.peak[kind].zip(during);
             self.held.peak[kind] = peak.map(|(peak, during)| max(ir, peak, during));
         }
