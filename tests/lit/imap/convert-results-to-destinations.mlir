@@ -65,3 +65,17 @@ func.func @swap(%x: tensor<4xf32> {tc.inout, tc.name = "x"}, %y: tensor<4xf32> {
 func.func @keep(%x: tensor<4xf32> {tc.inout, tc.name = "x"}) -> (tensor<4xf32> {tc.name = "x"}, tensor<4xf32> {tc.name = "y"}) {
   return %x, %x : tensor<4xf32>, tensor<4xf32>
 }
+
+// An empty buffer is not passed as a pointer: LLVM 22 does not convert all of them.
+// CHECK-LABEL: func.func private @nothing(
+// CHECK-NOT:     llvm.bareptr
+// CHECK-SAME:    tc.callee
+func.func private @nothing(%a: tensor<8x0xf32>) -> tensor<8x0xf32> {
+  return %a : tensor<8x0xf32>
+}
+
+// CHECK-LABEL: func.func @calls_nothing(
+func.func @calls_nothing(%a: tensor<8x0xf32>) -> tensor<8x0xf32> {
+  %r = func.call @nothing(%a) : (tensor<8x0xf32>) -> tensor<8x0xf32>
+  return %r : tensor<8x0xf32>
+}
