@@ -11,7 +11,7 @@ use tc_dialects::{
 pub(crate) struct Calls<'c> {
     /// The functions in the order of the module.
     pub functions: Vec<Op<'c>>,
-    /// The calls, each with the function that it stands in.
+    /// Pairs of a call and its caller.
     pub list: Vec<(Op<'c>, Op<'c>)>,
     by_name: HashMap<&'c str, Op<'c>>,
 }

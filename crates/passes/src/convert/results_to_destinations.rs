@@ -167,7 +167,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     let mut destinations = vec![None; outputs.len()];
     let result_attributes = dictionaries(function, "res_attrs", outputs.len());
 
-    // Accumulated outputs: their argument is the destination. A call does not change what is passed.
+    // The destination of an accumulated output is its argument. A private function does not write its inputs.
     let of_entry = result_attributes.iter().enumerate().filter(|_| !mlir::is_private(function));
     for (output, found) in of_entry {
         let Some(argument) = attributes
@@ -471,7 +471,7 @@ fn finish<'c>(
     if types.iter().all(|ty| is_pointer(*ty)) {
         mlir::set_attribute(function, "llvm.bareptr", Attribute::unit(context));
     }
-    // LLVM would put what is called once where it is called.
+    // LLVM inlines a function with one caller otherwise.
     let passed_on = mlir::array(context, &[mlir::string(context, "noinline")]);
     let internal = mlir::parse_attribute(context, "#llvm.linkage<internal>");
     mlir::set_attribute(function, "arg_attrs", mlir::array(context, &alone));

@@ -34,12 +34,12 @@ pub const PASS: PassInfo = PassInfo {
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let module = mlir::body(pass.op, 0).ok_or(Failure)?;
     for function in mlir::ops(module).into_iter().filter(|op| mlir::is(*op, "func.func")) {
-        drop(function);
+        keep_llvm_attributes(function);
     }
     Ok(())
 }
 
-fn drop(function: Op) {
+fn keep_llvm_attributes(function: Op) {
     let context = mlir::context_of(function);
     let mut are_kept = false;
     let attributes = mlir::array_attr(function, "arg_attrs").into_iter().map(|it| {

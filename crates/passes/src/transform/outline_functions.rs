@@ -242,7 +242,7 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let unit = Attribute::unit(context);
     let are_pointers = passed.iter().all(|value| is_pointer(value.r#type()));
     let convention = are_pointers.then_some(("llvm.bareptr", unit));
-    // LLVM would put what is called once where it is called.
+    // LLVM inlines a function with one caller otherwise.
     let passed_on = mlir::array(context, &[mlir::string(context, "noinline")]);
     let properties = [
         ("sym_name", mlir::string(context, "")),

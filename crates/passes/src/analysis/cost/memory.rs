@@ -33,7 +33,7 @@ pub fn memory(function: Op, extents: &Extents, threads: usize) -> Memory {
     memory_with(function, extents, threads, &mut HashMap::new(), MAX_DEPTH)
 }
 
-/// [`memory`], given that of functions that are called, by their names.
+/// [`memory`] with a cache: the memory of callees by name.
 fn memory_with(
     function: Op,
     extents: &Extents,
@@ -95,7 +95,7 @@ struct Analysis<'a, 'i> {
     buffers: HashMap<usize, (usize, Option<Expr>)>,
     /// Known truth values among the arguments of regions and the results of loops.
     conditions: HashMap<usize, bool>,
-    /// The memory of functions that are called.
+    /// The memory of callees by name.
     called: &'a mut HashMap<String, Memory>,
 }
 
@@ -171,7 +171,7 @@ impl Analysis<'_, '_> {
         };
     }
 
-    /// Adds what a function of the program holds while it is called. Others hold nothing.
+    /// Adds the memory of a callee to the peak. A function without a body holds no memory.
     fn call(&mut self, op: Op, depth: usize) {
         let name = mlir::callee(op).unwrap_or_default();
         let memory = match self.called.get(name) {

@@ -51,7 +51,7 @@ struct Counter<'a, 'i> {
     points: RefCell<HashMap<Vec<BoxPart>, Option<u64>>>,
     /// The iterations of loops that may still be counted one by one.
     iterations: Cell<u64>,
-    /// The work of functions that are called.
+    /// The work of callees by name.
     called: RefCell<HashMap<String, Work>>,
 }
 

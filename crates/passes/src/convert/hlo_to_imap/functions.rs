@@ -15,7 +15,7 @@ use tc_dialects::{
 /// A computation with fewer instructions is built at each of its calls, where it can be fused.
 const MIN_INSTRUCTIONS: usize = 64;
 
-/// Starts the names of functions: that of the module has no such character.
+/// The prefix of the names of functions. The name of the entry has no dot, so no two names are equal.
 const PREFIX: &str = "call.";
 
 /// How the computations of a module are built.
@@ -35,7 +35,7 @@ impl Functions {
     ) -> Result<Self, Report<'c>> {
         let num_calls = num_calls(module);
         let mut are_functions: Vec<bool> = Vec::with_capacity(module.computations.len());
-        // By computation: as how many instructions it is built, and how deep it nests. What is called stands before
+        // Per computation: the number of instructions after inlining, and the depth of its calls. A callee stands before
         // its callers.
         let mut sizes: Vec<(usize, usize)> = Vec::with_capacity(module.computations.len());
         for (number, computation) in module.computations.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Functions {
     }
 }
 
-/// The computations that are built where an instruction stands, if it is no call of a function.
+/// The callees of an instruction. They are inlined there, unless they are functions.
 fn built(instruction: &Instruction) -> impl Iterator<Item = ComputationId> {
     let is_built = matches!(
         instruction.opcode,
@@ -86,7 +86,7 @@ fn built(instruction: &Instruction) -> impl Iterator<Item = ComputationId> {
     instruction.called_computations().filter(move |_| is_built)
 }
 
-/// By computation: how many `call` instructions name it, among those that the entry computation needs.
+/// The number of `call` instructions per callee. Computations that the entry does not reach do not count.
 fn num_calls(module: &Module) -> Vec<usize> {
     let mut num_calls = vec![0; module.computations.len()];
     let mut needed = vec![false; module.computations.len()];
