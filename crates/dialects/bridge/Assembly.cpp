@@ -307,51 +307,74 @@ bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *
 // Schedules
 //===----------------------------------------------------------------------===//
 
-/// `tile [i = 4, j = 16]`
+/// `tile [i = 4, j = 16]`, `order [i, j]`, `vector [i = 4, j = 16] lanes j`
 static Attribute parseStep(AsmParser &parser) {
   SMLoc location = parser.getCurrentLocation();
   StringRef name;
   if (failed(parser.parseKeyword(&name)))
     return {};
-  if (name != "tile" && name != "forall") {
-    parser.emitError(location) << "'" << name << "' is no step; expected 'tile' or 'forall'";
+  if (!llvm::is_contained(ArrayRef<StringRef>({"tile", "forall", "order", "vector"}), name)) {
+    parser.emitError(location) << "'" << name << "' is no step; expected 'tile', 'forall', 'order' or 'vector'";
     return {};
   }
+  bool isOrder = name == "order";
   Builder &builder = parser.getBuilder();
   SmallVector<Attribute> names;
   SmallVector<int64_t> sizes;
-  auto parseSize = [&]() -> ParseResult {
+  auto parseVariable = [&]() -> ParseResult {
     SMLoc place = parser.getCurrentLocation();
     StringRef variable;
-    int64_t size;
-    if (failed(parser.parseKeyword(&variable)) ||
-        failed(parser.parseEqual()) || failed(parser.parseInteger(size)))
+    int64_t size = 0;
+    if (failed(parser.parseKeyword(&variable)))
+      return failure();
+    Attribute known = builder.getStringAttr(variable);
+    if (llvm::is_contained(names, known))
+      return parser.emitError(place) << "'" << variable << "' stands twice in the step";
+    names.push_back(known);
+    if (isOrder)
+      return success();
+    if (failed(parser.parseEqual()) || failed(parser.parseInteger(size)))
       return failure();
     if (size <= 0)
       return parser.emitError(place) << "the size of '" << variable << "' has to be positive";
-    Attribute known = builder.getStringAttr(variable);
-    if (llvm::is_contained(names, known))
-      return parser.emitError(place) << "'" << variable << "' has two sizes";
-    names.push_back(known);
     sizes.push_back(size);
     return success();
   };
-  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize)))
+  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseVariable)))
     return {};
   if (names.empty()) {
-    parser.emitError(location) << "'" << name << "' expects sizes, such as [i = 4]";
+    StringRef expected = isOrder ? "variables, such as [i, j]" : "sizes, such as [i = 4]";
+    parser.emitError(location) << "'" << name << "' expects " << expected;
     return {};
   }
+  StringRef lanes;
+  if (name == "vector") {
+    SMLoc place = parser.getCurrentLocation();
+    if (failed(parser.parseKeyword("lanes", " after the sizes of a block")) ||
+        failed(parser.parseKeyword(&lanes)))
+      return {};
+    if (!llvm::is_contained(names, builder.getStringAttr(lanes))) {
+      parser.emitError(place) << "the lanes '" << lanes << "' have no size";
+      return {};
+    }
+  }
   return builder.getArrayAttr({builder.getStringAttr(name), builder.getArrayAttr(names),
-                               builder.getDenseI64ArrayAttr(sizes)});
+                               builder.getDenseI64ArrayAttr(sizes), builder.getStringAttr(lanes)});
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SmallVector<Attribute> steps;
+  bool onBuffers = false;
   auto parse = [&]() -> ParseResult {
+    SMLoc place = parser.getCurrentLocation();
     Attribute step = parseStep(parser);
     if (!step)
       return failure();
+    StringRef name = cast<StringAttr>(cast<ArrayAttr>(step)[0]).getValue();
+    bool isTile = name == "tile" || name == "forall";
+    if (onBuffers && isTile)
+      return parser.emitError(place) << "'" << name << "' has to come before 'order' and 'vector'";
+    onBuffers |= !isTile;
     steps.push_back(step);
     return success();
   };
@@ -365,12 +388,16 @@ void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << '<';
   llvm::interleaveComma(getSteps().getAsRange<ArrayAttr>(), printer, [&](ArrayAttr step) {
     printer << cast<StringAttr>(step[0]).getValue() << " [";
-    auto sizes = llvm::zip_equal(cast<ArrayAttr>(step[1]).getAsRange<StringAttr>(),
-                                 cast<DenseI64ArrayAttr>(step[2]).asArrayRef());
-    llvm::interleaveComma(sizes, printer, [&](auto size) {
-      printer << std::get<0>(size).getValue() << " = " << std::get<1>(size);
+    ArrayRef<int64_t> sizes = cast<DenseI64ArrayAttr>(step[2]).asArrayRef();
+    auto names = llvm::enumerate(cast<ArrayAttr>(step[1]).getAsRange<StringAttr>());
+    llvm::interleaveComma(names, printer, [&](auto name) {
+      printer << name.value().getValue();
+      if (!sizes.empty())
+        printer << " = " << sizes[name.index()];
     });
     printer << ']';
+    if (StringRef lanes = cast<StringAttr>(step[3]).getValue(); !lanes.empty())
+      printer << " lanes " << lanes;
   });
   printer << '>';
 }

@@ -128,11 +128,14 @@ pub(crate) const BUFFERIZE: [&str; 8] = [
 pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> String {
     let parallel = 1 < codegen.threads;
     let (bits, registers) = codegen.machine.vector_registers();
+    let strict_fp = codegen.strict_fp;
+    let choices = format!(
+        "parallel={parallel} parallel-threshold={} strict-fp={strict_fp} vector-bits={bits}",
+        codegen.machine.parallel_threshold()
+    );
     let loops = format!(
-        "convert-imap-to-scf{{parallel={parallel} parallel-threshold={} strict-fp={} \
-         vector-bits={bits} vector-registers={registers}}}",
-        codegen.machine.parallel_threshold(),
-        codegen.strict_fp
+        "imap-schedule-loops{{strict-fp={strict_fp} vector-bits={bits} vector-registers={registers}}},\
+         imap-vectorize{{{choices}}},convert-imap-to-scf{{{choices}}}"
     );
     let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let tile = format!(

@@ -129,20 +129,26 @@ def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
 def Imap_ScheduleAttr : Imap_Attr<"Schedule", "schedule"> {
   let summary = "How an operation is computed: steps, outermost first";
   let description = [{
-    A schedule is the attribute `imap.schedule` of an operation. `imap-tile` executes the steps:
+    A schedule is the attribute `imap.schedule` of an operation. `imap-tile` executes the first two kinds of steps:
 
     * `tile [i = 4, k = 16]` computes tiles of these extents one after the other, in `scf.for`;
-    * `forall [i = 4]` computes them in any order, in `scf.forall`.
+    * `forall [i = 4]` computes them in any order, in `scf.forall`;
+    * `order [i, k, j]` is the order of the loops over elements, outermost first. If a dimension comes after the ranges,
+      a row along it is accumulated in memory;
+    * `vector [i = 6, j = 32] lanes j` holds blocks of these extents in registers, in vectors along `j`.
 
-    Variables have the names that they have in the operation. One without a name is `d0`, `d1`, .. if it is a
+    `imap-vectorize` executes `vector`, and `convert-imap-to-scf` obeys `order`. Both work on buffers, so these steps are
+    the last ones. `imap-schedule-loops` chooses them where there are none.
+
+    Variables have the names that the operation is printed with. One without a name is `d0`, `d1`, .. if it is a
     dimension, and `s0`, `s1`, .. if it is a range. The operations of the same block with the same number as attribute
     `imap.group` are computed in the tiles of the one that has a schedule.
 
     ```mlir
-    #imap.schedule<forall [i = 64], tile [i = 8, j = 32]>
+    #imap.schedule<forall [i = 64], tile [i = 8, j = 32], order [i, k, j], vector [i = 4, j = 32] lanes j>
     ```
   }];
-  // Per step: its name, the names of variables, and sizes.
+  // Per step: its keyword, the names of variables, their sizes, and the lanes.
   let parameters = (ins "::mlir::ArrayAttr":$steps);
   let hasCustomAssemblyFormat = 1;
 }

@@ -9,39 +9,49 @@ use melior::{
     ir::{Attribute, operation::OperationLike},
 };
 use std::fmt;
-use tc_ir::{IndexingMap, Variable};
+use tc_ir::IndexingMap;
 
 /// The attribute of an operation that holds its schedule.
 pub const SCHEDULE: &str = "imap.schedule";
 /// The attribute of the number that the operations of a tile group have in common.
 pub const GROUP: &str = "imap.group";
 
-/// The kind of a step: the loop that it becomes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum StepKind {
-    /// Tiles one after the other: `scf.for`.
-    Tile,
-    /// Tiles in any order: `scf.forall`.
-    Forall,
+/// A step of a schedule. Names are those of variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Tiles of these extents one after the other: `scf.for`.
+    Tile(Vec<(String, i64)>),
+    /// Tiles of these extents in any order: `scf.forall`.
+    Forall(Vec<(String, i64)>),
+    /// The order of the loops over elements, outermost first.
+    Order(Vec<String>),
+    /// Blocks of these extents in registers.
+    Vector {
+        /// The extents of a block.
+        sizes: Vec<(String, i64)>,
+        /// The variable along the lanes of the vectors.
+        lanes: String,
+    },
 }
 
-impl StepKind {
+impl Step {
     /// The word in the assembly.
-    pub fn name(self) -> &'static str {
+    fn keyword(&self) -> &'static str {
         match self {
-            Self::Tile => "tile",
-            Self::Forall => "forall",
+            Self::Tile(_) => "tile",
+            Self::Forall(_) => "forall",
+            Self::Order(_) => "order",
+            Self::Vector { .. } => "vector",
         }
     }
-}
 
-/// A step of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The loop that it becomes.
-    pub kind: StepKind,
-    /// Names of variables, and the extents of tiles along them.
-    pub sizes: Vec<(String, i64)>,
+    /// The extents of tiles, if the step is one of those that `imap-tile` executes.
+    pub fn tile_sizes(&self) -> Option<&[(String, i64)]> {
+        match self {
+            Self::Tile(sizes) | Self::Forall(sizes) => Some(sizes),
+            Self::Order(_) | Self::Vector { .. } => None,
+        }
+    }
 }
 
 /// The steps of an operation, outermost first.
@@ -61,14 +71,16 @@ impl Schedule {
     pub fn from_attribute(attribute: Attribute) -> Option<Self> {
         let steps = mlir::array_of(ffi::schedule_steps(attribute)?);
         let step = |step: Attribute| {
-            let [name, names, sizes] = mlir::array_of(step)[..] else { return None };
-            let kind = match mlir::string_of(name)? {
-                "tile" => StepKind::Tile,
-                _ => StepKind::Forall,
-            };
+            let [keyword, names, sizes, lanes] = mlir::array_of(step)[..] else { return None };
             let names = mlir::array_of(names).into_iter().filter_map(mlir::string_of);
-            let sizes = names.map(str::to_string).zip(mlir::integers_of(sizes)?).collect();
-            Some(Step { kind, sizes })
+            let names: Vec<_> = names.map(str::to_string).collect();
+            let sizes = names.iter().cloned().zip(mlir::integers_of(sizes)?).collect();
+            Some(match mlir::string_of(keyword)? {
+                "tile" => Step::Tile(sizes),
+                "forall" => Step::Forall(sizes),
+                "order" => Step::Order(names),
+                _ => Step::Vector { sizes, lanes: mlir::string_of(lanes)?.to_string() },
+            })
         };
         Some(Self { steps: steps.into_iter().map(step).collect::<Option<_>>()? })
     }
@@ -76,14 +88,15 @@ impl Schedule {
     /// `#imap.schedule<..>`.
     pub fn attribute<'c>(&self, context: &'c Context) -> Attribute<'c> {
         let step = |step: &Step| {
-            let names: Vec<_> =
-                step.sizes.iter().map(|(name, _)| mlir::string(context, name)).collect();
-            let sizes: Vec<_> = step.sizes.iter().map(|(_, size)| *size).collect();
-            let sizes = mlir::i64_array(context, &sizes);
-            mlir::array(
-                context,
-                &[mlir::string(context, step.kind.name()), mlir::array(context, &names), sizes],
-            )
+            let (names, sizes, lanes): (Vec<&str>, Vec<i64>, &str) = match step {
+                Step::Tile(sizes) | Step::Forall(sizes) => parts(sizes, ""),
+                Step::Order(names) => (names.iter().map(String::as_str).collect(), Vec::new(), ""),
+                Step::Vector { sizes, lanes } => parts(sizes, lanes),
+            };
+            let names: Vec<_> = names.into_iter().map(|it| mlir::string(context, it)).collect();
+            let text = |it| mlir::string(context, it);
+            let (names, sizes) = (mlir::array(context, &names), mlir::i64_array(context, &sizes));
+            mlir::array(context, &[text(step.keyword()), names, sizes, text(lanes)])
         };
         let steps: Vec<_> = self.steps.iter().map(step).collect();
         ffi::schedule_attribute(mlir::array(context, &steps))
@@ -98,23 +111,41 @@ impl Schedule {
     }
 }
 
+fn parts<'s>(sizes: &'s [(String, i64)], lanes: &'s str) -> (Vec<&'s str>, Vec<i64>, &'s str) {
+    let (names, sizes) = sizes.iter().map(|(name, size)| (name.as_str(), *size)).unzip();
+    (names, sizes, lanes)
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let list = |sizes: &[(String, i64)]| {
+            let sizes = sizes.iter().map(|(name, size)| format!("{name} = {size}"));
+            sizes.collect::<Vec<_>>().join(", ")
+        };
+        let keyword = self.keyword();
+        match self {
+            Self::Tile(sizes) | Self::Forall(sizes) => {
+                write!(formatter, "{keyword} [{}]", list(sizes))
+            }
+            Self::Order(names) => write!(formatter, "{keyword} [{}]", names.join(", ")),
+            Self::Vector { sizes, lanes } => {
+                write!(formatter, "{keyword} [{}] lanes {lanes}", list(sizes))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Schedule {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let step = |step: &Step| {
-            let sizes = step.sizes.iter().map(|(name, size)| format!("{name} = {size}"));
-            format!("{} [{}]", step.kind.name(), sizes.collect::<Vec<_>>().join(", "))
-        };
-        let steps: Vec<_> = self.steps.iter().map(step).collect();
+        let steps: Vec<_> = self.steps.iter().map(Step::to_string).collect();
         write!(formatter, "#imap.schedule<{}>", steps.join(", "))
     }
 }
 
-/// The names by which schedules call the variables of a domain: dimensions, then ranges.
+/// The names by which schedules call the variables of a domain: dimensions, then ranges. They are those that the
+/// operation is printed with.
 pub fn variable_names(domain: &IndexingMap) -> Vec<String> {
-    let name = |variable: &Variable, prefix: &str, number: usize| {
-        variable.name.as_deref().map_or_else(|| format!("{prefix}{number}"), str::to_string)
-    };
-    let dims = domain.dims.iter().enumerate().map(|(number, it)| name(it, "d", number));
-    let ranges = domain.ranges.iter().enumerate().map(|(number, it)| name(it, "s", number));
-    dims.chain(ranges).collect()
+    let mut names = domain.variable_names();
+    names.truncate(domain.dims.len() + domain.ranges.len());
+    names
 }

@@ -699,7 +699,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
 }
 
 /// Copies the attributes that are not part of the definition of an operation.
-pub(super) fn copy_attributes<'c>(from: Op<'c>, to: Op<'c>) {
+pub fn copy_attributes<'c>(from: Op<'c>, to: Op<'c>) {
     for (name, attribute) in from.attributes() {
         let Ok(name) = name.as_string_ref().as_str() else { continue };
         if name != "fills" && to.attribute(name).is_err() {

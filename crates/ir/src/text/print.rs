@@ -6,7 +6,7 @@ use std::fmt;
 use super::{MAX_PRINTED_COST, default_name, is_identifier};
 use crate::constraint_expression::ConstraintExpression;
 use crate::expr::{Context, Expr, Node, Var};
-use crate::map::IndexingMap;
+use crate::map::{IndexingMap, Variable};
 
 /// Where an expression stands in a larger one, which decides whether it needs parentheses.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -286,11 +286,11 @@ pub fn display_map<'a>(map: Option<&'a IndexingMap>, ctx: &'a Context) -> impl f
 }
 
 impl IndexingMap {
-    /// The map as text; see the [module](crate::text) text for the form.
-    pub fn display<'a>(&'a self, ctx: &'a Context) -> MapDisplay<'a> {
+    /// The names that the variables are printed with: dimensions, then ranges, then runtime variables. A name
+    /// that another one has, too, gets a number.
+    pub fn variable_names(&self) -> Vec<String> {
         let mut taken = HashSet::new();
-        let mut names = HashMap::new();
-        for (var, variable) in self.vars() {
+        let name = |(var, variable): (Var, &Variable)| {
             let given = variable.name.as_deref().filter(|name| is_identifier(name));
             let wanted = given.map_or_else(|| default_name(var), str::to_string);
             let mut name = wanted.clone();
@@ -299,8 +299,14 @@ impl IndexingMap {
                 name = format!("{wanted}_{suffix}");
                 suffix += 1;
             }
-            names.insert(var, name);
-        }
+            name
+        };
+        self.vars().map(name).collect()
+    }
+
+    /// The map as text; see the [module](crate::text) text for the form.
+    pub fn display<'a>(&'a self, ctx: &'a Context) -> MapDisplay<'a> {
+        let names = self.vars().map(|(var, _)| var).zip(self.variable_names()).collect();
         MapDisplay { map: self, ctx, names }
     }
 }

@@ -39,7 +39,7 @@ use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     imap::{
         AnyIndexed, Generic, Indexed,
-        schedule::{GROUP, Schedule, Step, StepKind, variable_names},
+        schedule::{GROUP, Schedule, Step, variable_names},
         tiling,
     },
     mlir::{self, Blk, Builder, Op},
@@ -126,7 +126,9 @@ fn tile_block<'c>(
     let mut roots = Vec::new();
     for op in mlir::ops(block) {
         let Some(indexed) = AnyIndexed::cast(op) else { continue };
-        if let Some(schedule) = Schedule::of(op) {
+        let schedule = Schedule::of(op);
+        let is_tiled = |it: &Schedule| it.steps[0].tile_sizes().is_some();
+        if let Some(schedule) = schedule.filter(is_tiled) {
             roots.push((indexed, schedule));
         } else if let (Some(group), Some(generic)) =
             (mlir::integer_attr(op, GROUP), Generic::cast(op))
@@ -139,7 +141,7 @@ fn tile_block<'c>(
     for (root, mut schedule) in roots.into_iter().rev() {
         let op = root.op();
         let step = schedule.steps.remove(0);
-        let sizes = loop_sizes(ir, root, &step)?;
+        let sizes = loop_sizes(ir, root, step.tile_sizes().unwrap_or_default())?;
         let number = mlir::integer_attr(op, GROUP);
         let marked = number.and_then(|number| groups.remove(&number)).unwrap_or_default();
         if root.domain(ir).is_known_empty(ir) {
@@ -177,7 +179,7 @@ fn tile_block<'c>(
     for (root, step, schedule, sizes, members) in planned {
         let op = root.op();
         // The tiles have the attributes of the operations.
-        let is_last = schedule.steps.is_empty();
+        let is_last = schedule.steps.first().is_none_or(|step| step.tile_sizes().is_none());
         schedule.set(op);
         if is_last {
             for op in members.iter().map(|(member, _)| member.op()).chain([op]) {
@@ -185,12 +187,11 @@ fn tile_block<'c>(
             }
         }
         let location = op.location();
-        let is_parallel = step.kind == StepKind::Forall;
+        let is_parallel = matches!(step, Step::Forall(_));
         let members: Vec<_> =
             members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
         let Some(created) = tiling::tile_and_fuse(root, &sizes, is_parallel, &members) else {
-            let step = Schedule { steps: vec![step] };
-            return Err(fail(op, format!("the operation cannot be computed by {step}")));
+            return Err(fail(op, format!("the operation cannot be computed by '{step}'")));
         };
         let sizes: Vec<_> = sizes.iter().map(i64::to_string).collect();
         remark(
@@ -212,10 +213,14 @@ fn tile_block<'c>(
 }
 
 /// The sizes of the tiles of a step, per loop of the operation; 0 for a loop that stays whole.
-fn loop_sizes<'c>(ir: &Context, root: AnyIndexed<'c>, step: &Step) -> Result<Vec<i64>, Failure> {
+fn loop_sizes<'c>(
+    ir: &Context,
+    root: AnyIndexed<'c>,
+    step: &[(String, i64)],
+) -> Result<Vec<i64>, Failure> {
     let names = variable_names(&root.domain(ir));
     let mut sizes = vec![0; names.len()];
-    for (name, size) in &step.sizes {
+    for (name, size) in step {
         let Some(place) = names.iter().position(|it| it == name) else {
             let names = names.join(", ");
             let message = format!("the schedule names '{name}', and the operation has {names}");

@@ -41,7 +41,7 @@ use std::{collections::BTreeMap, fmt::Write as _, fs};
 use tc_dialects::{
     imap::{
         AnyIndexed, Indexed,
-        schedule::{GROUP, Schedule, Step, StepKind, variable_names},
+        schedule::{GROUP, Schedule, Step, variable_names},
     },
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
@@ -211,8 +211,11 @@ fn choose(
         let sizes = sizes.into_iter();
         let sizes = sizes.filter_map(|(dim, size)| Some((dim, i64::try_from(size).ok()?)));
         let sizes = sizes.map(|(dim, size)| (names[dim as usize].clone(), size)).collect();
-        let kind = if is_parallel || is_for_blocks { StepKind::Forall } else { StepKind::Tile };
-        Schedule { steps: vec![Step { kind, sizes }] }.set(root.op());
+        let step = match is_parallel || is_for_blocks {
+            true => Step::Forall(sizes),
+            false => Step::Tile(sizes),
+        };
+        Schedule { steps: vec![step] }.set(root.op());
         if let (false, Some(number)) = (members.is_empty(), numbers.next()) {
             let context = mlir::context_of(root.op());
             for op in members.iter().map(|member| member.op()).chain([root.op()]) {
@@ -235,7 +238,7 @@ fn give(block: Blk, sizes: &[(String, i64)]) {
         let own = sizes.iter().filter(|(name, _)| names.contains(name)).cloned();
         let sizes: Vec<_> = own.collect();
         if !sizes.is_empty() {
-            Schedule { steps: vec![Step { kind: StepKind::Tile, sizes }] }.set(op);
+            Schedule { steps: vec![Step::Tile(sizes)] }.set(op);
         }
     }
 }

@@ -85,13 +85,7 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         Report::op_error(run.op, "'blocks' expects a number").emit();
         return Err(Failure);
     };
-    let choices = Choices {
-        parallel: false,
-        parallel_threshold: 0,
-        strict_fp: run.options.flag("strict-fp"),
-        vector_bits: 0,
-        vector_registers: 0,
-    };
+    let choices = Choices::of(&run.options);
     let ops = converted(run.op);
     let Some((op, others)) = ops.split_first() else { return Ok(()) };
     run.enter(*op);

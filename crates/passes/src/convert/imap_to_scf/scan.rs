@@ -12,7 +12,7 @@
 //!
 //! An excluded point folds the identity, or nothing if a region combines.
 
-use super::nest::{Loop, STRETCH, outer_loops};
+use super::nest::STRETCH;
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -20,8 +20,9 @@ use crate::{
             Choices,
             emit::{Nest, Scope},
             loops::row_loop,
-            order,
+            outer::{Loop, outer_loops},
             scan::Loops,
+            schedule,
             vectors::broadcast,
         },
     },
@@ -40,8 +41,7 @@ pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report
     let op = scan.op();
     let nest = Nest::new(scan.into(), choices)?;
     let scanned = Var::Dim(scan.dim());
-    let circular = || Report::error("has variables whose bounds depend on each other");
-    let (others, row) = order::around(&nest, scanned).ok_or_else(circular)?;
+    let (others, row) = schedule::around(&nest, scanned).map_err(Report::error)?;
     let builder = Builder::before(op);
     let scope = nest.outer_scope(&builder);
     let lanes = block_lanes(&nest).filter(|_| row.is_none());

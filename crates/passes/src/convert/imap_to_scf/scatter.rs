@@ -2,8 +2,7 @@
 //!
 //! The updates of one element are done in lexicographic order of the dimension variables. Two values of
 //! a *free* variable update different elements: it is a plain subscript of each destination, or the
-//! operation promises `unique`. The loops of the others are in the written order, and those of free
-//! variables where they touch memory in order (`loop_nest/order.rs`).
+//! operation promises `unique`. The loops of the others are in the written order.
 //!
 //! Loops over free variables can be parallel. If they are inside of others, the outermost of them moves
 //! to the front; if it is the innermost loop, in strips.
@@ -11,12 +10,13 @@
 //! Each condition is tested in the outermost loop in which it is known, so that rows have one test
 //! and one load of their index, or tightens the loop over the last variable that it needs.
 
-use super::nest::{Loop, STRETCH, declare_distinct, if_enough_work, parallel_loops};
+use super::nest::STRETCH;
 use crate::convert::loop_nest::{
     Choices,
     emit::Nest,
-    order,
-    scatter::{Updates, store, unordered, update, updates},
+    outer::{Loop, declare_distinct, if_enough_work, parallel_loops},
+    scatter::{Updates, store, update, updates},
+    schedule,
 };
 use tc_dialects::{
     imap::Scatter,
@@ -32,7 +32,7 @@ const NUM_STRIPS: i64 = 16;
 pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = scatter.op();
     let Updates { nest, dims, free } = updates(scatter, choices)?;
-    let dims = order::of_scatter(&nest, &dims, &free).ok_or_else(unordered)?;
+    let dims = schedule::of_scatter(&nest, &dims, &free).map_err(Report::error)?;
     let builder = Builder::before(op);
     let scope = nest.outer_scope(&builder);
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();

@@ -15,13 +15,13 @@
 //! The rows of a last dimension that is kept whole are sorted in the destination, others in scratch
 //! memory. One row of it serves all rows of a thread.
 
-use super::work;
 use crate::{
     convert::{
         index_emitter::IndexMath,
         loop_nest::{
             Choices,
             sort::{MAX_RUN, Row, Sorter},
+            work,
         },
     },
     loops,

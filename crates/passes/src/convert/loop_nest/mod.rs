@@ -5,13 +5,21 @@ pub(in crate::convert) mod emit;
 pub(in crate::convert) mod guards;
 pub(in crate::convert) mod loops;
 pub(in crate::convert) mod order;
+pub(in crate::convert) mod outer;
 pub(in crate::convert) mod partial_sums;
 pub(in crate::convert) mod scan;
 pub(in crate::convert) mod scatter;
+pub(in crate::convert) mod schedule;
 pub(in crate::convert) mod sort;
+pub(in crate::convert) mod tiling;
 pub(in crate::convert) mod vectors;
+pub(in crate::convert) mod work;
 
-use tc_dialects::imap::{Generic, Scan, Scatter, Sort};
+use tc_dialects::{
+    imap::{Generic, Scan, Scatter, Sort},
+    mlir::{self, Op},
+    pass::{Options, PassOption},
+};
 
 /// The operations that become loops, or the code of GPU threads.
 pub(in crate::convert) const CONVERTED: [&str; 4] =
@@ -34,3 +42,45 @@ pub(in crate::convert) struct Choices {
     /// Number of vector registers.
     pub vector_registers: i64,
 }
+
+impl Choices {
+    /// Those among the options of a pass.
+    pub fn of(options: &Options) -> Self {
+        let threshold = options.number("parallel-threshold").and_then(|it| u64::try_from(it).ok());
+        Self {
+            parallel: options.flag("parallel"),
+            parallel_threshold: threshold.unwrap_or(0),
+            strict_fp: options.flag("strict-fp"),
+            vector_bits: options.number("vector-bits").unwrap_or(0),
+            vector_registers: options.number("vector-registers").unwrap_or(0),
+        }
+    }
+
+    /// Those for an operation: one level of loops is for threads.
+    pub fn inside(self, op: Op) -> Self {
+        let parallel = self.parallel && mlir::ancestor(op, "scf.parallel").is_none();
+        Self { parallel, ..self }
+    }
+}
+
+/// The options of [`Choices`] that several passes have.
+pub(in crate::convert) const PARALLEL: PassOption = PassOption {
+    name: "parallel",
+    description: "Make the outermost loops over dimension variables scf.parallel",
+    default: "false",
+};
+pub(in crate::convert) const PARALLEL_THRESHOLD: PassOption = PassOption {
+    name: "parallel-threshold",
+    description: "Operations below which loops stay in one thread",
+    default: "262144",
+};
+pub(in crate::convert) const STRICT_FP: PassOption = PassOption {
+    name: "strict-fp",
+    description: "Neither reassociate nor contract floating-point operations",
+    default: "false",
+};
+pub(in crate::convert) const VECTOR_BITS: PassOption = PassOption {
+    name: "vector-bits",
+    description: "Width of the vector registers of the target; 0 to emit no vectors",
+    default: "512",
+};

@@ -25,6 +25,16 @@ pub(in crate::convert) enum Plan {
     Rows { row: Var, dims: Vec<Var>, ranges: Vec<Var> },
 }
 
+impl Plan {
+    /// The variables from the outermost to the innermost.
+    pub fn order(&self) -> Vec<Var> {
+        match self {
+            Self::Registers { dims, ranges } => [&dims[..], ranges].concat(),
+            Self::Rows { row, dims, ranges } => [&dims[..], ranges, &[*row]].concat(),
+        }
+    }
+}
+
 /// How far one step of `var` moves in an operand with this map.
 fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
     let uses = |expr| nest.needs(&[expr]).contains(&var);
@@ -164,7 +174,7 @@ pub(in crate::convert) fn of_scatter(nest: &Nest, dims: &[Var], free: &[Var]) ->
 }
 
 /// Reorders `wanted` so that each variable comes after those its bounds need.
-fn respect_bounds(nest: &Nest, outer: &[Var], wanted: Vec<Var>) -> Option<Vec<Var>> {
+pub(super) fn respect_bounds(nest: &Nest, outer: &[Var], wanted: Vec<Var>) -> Option<Vec<Var>> {
     let mut result: Vec<Var> = Vec::new();
     let mut left = wanted;
     while !left.is_empty() {

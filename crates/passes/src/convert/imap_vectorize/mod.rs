@@ -1,5 +1,5 @@
-//! Reductions and transpositions in vectors: a block of results is held in registers over the whole of the
-//! range variables.
+//! `imap-vectorize`: operations on buffers with a step `vector` in their schedule become loops over blocks of results,
+//! each of which is held in registers over the whole of the range variables.
 //!
 //! One variable provides the *lanes* of the vectors. If it is a dimension variable
 //! (`n` of `C(m, n) +=! A(m, k) * B(k, n)`), a vector holds neighbouring results, an
@@ -11,8 +11,6 @@
 //! loaded once for all the unrolled points, which is what makes the block worth its
 //! registers.
 //!
-//! The register blocks follow the analysis of matrix products by Goto and van de Geijn,
-//! "Anatomy of High-Performance Matrix Multiplication" (2008), without its packing.
 //! Ends that do not fill a vector are masked, those of known length in a vector no wider
 //! than they need; ends that do not fill a block are done in blocks of four and of one,
 //! and those of transpositions one element at a time.
@@ -36,24 +34,76 @@
 //! ```
 //!
 //! A combiner that is a region folds the upper half of the lanes into the lower half until one is left.
+//!
+//! A step that the operation cannot have is an error.
 
 mod block;
-mod tiling;
 
-pub(super) use tiling::{Tiling, tiling};
-
-use super::nest::{Loop, outer_loops};
-use crate::{
-    convert::loop_nest::{
-        emit::{Nest, Scope},
-        loops::{at_point, row_loop},
-    },
-    loops::{self, memref},
+use super::loop_nest::{
+    Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS,
+    emit::{Nest, Scope},
+    loops::{at_point, row_loop},
+    outer::{Loop, outer_loops},
+    schedule,
+    tiling::Tiling,
 };
+use crate::loops::{self, memref};
 use block::{Block, Left};
 use std::collections::BTreeMap;
-use tc_dialects::mlir::{Builder, Val};
+use tc_dialects::{
+    imap::{
+        Generic,
+        schedule::{Schedule, Step},
+    },
+    mlir::{self, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassRun},
+    report::Report,
+};
 use tc_ir::Var;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "imap-vectorize",
+    summary: "Turn operations of imap on buffers that have register blocks into loops over vectors",
+    anchor: "func.func",
+    options: &[PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS],
+    dependent_dialects: &["arith", "memref", "scf", "vector"],
+    run,
+};
+
+fn run(run: &PassRun) -> Result<(), Failure> {
+    let choices = Choices::of(&run.options);
+    let mut ops = Vec::new();
+    mlir::walk(run.op, &mut |op| {
+        let steps = Schedule::of(op).unwrap_or_default().steps;
+        let step = steps.into_iter().find(|step| matches!(step, Step::Vector { .. }));
+        ops.extend(step.map(|step| (op, step)));
+    });
+    let mut failed = false;
+    for (op, step) in ops {
+        run.enter(op);
+        if let Err(report) = convert(op, &step, choices) {
+            report.emit_on(op);
+            failed = true;
+        }
+    }
+    if failed { Err(Failure) } else { Ok(()) }
+}
+
+/// Replaces an operation by the loops of its step.
+fn convert<'c>(op: Op<'c>, step: &Step, choices: Choices) -> Result<(), Report<'c>> {
+    let refuse = |reason| Report::error(format!("cannot be computed by '{step}': {reason}"));
+    let not_generic = || refuse("only an imap.generic has register blocks".to_string());
+    let generic = Generic::cast(op).ok_or_else(not_generic)?;
+    let nest = Nest::new(generic.into(), choices.inside(op))?;
+    let Some(step) = schedule::vector(&nest).map_err(refuse)? else { return Ok(()) };
+    let plan = schedule::plan(&nest, Some(step.lanes)).map_err(refuse)?;
+    let tiling = Tiling::of(&nest, &plan, &step).map_err(refuse)?;
+    let builder = Builder::before(op);
+    build(&nest, &builder, &nest.outer_scope(&builder), &tiling);
+    mlir::erase(op);
+    Ok(())
+}
 
 /// How many blocks of an unrolled variable one stretch of the outer loops covers.
 const BLOCKS_PER_STRETCH: i64 = 8;
@@ -61,12 +111,7 @@ const BLOCKS_PER_STRETCH: i64 = 8;
 const SMALL_BLOCKS: [i64; 2] = [4, 1];
 
 /// Builds the loops of a tiling.
-pub(super) fn build<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    tiling: &Tiling,
-) {
+fn build<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, tiling: &Tiling) {
     let mut loops: Vec<_> = tiling.rest.iter().copied().map(Loop::over).collect();
     if !tiling.lane_is_range() {
         loops.push(Loop::stretches(tiling.lane, tiling.width()));

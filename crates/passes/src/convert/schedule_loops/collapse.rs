@@ -16,17 +16,52 @@ use crate::{
 use melior::ir::ValueLike;
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Indexed, Inside},
+    imap::{Access, Generic, Indexed, Inside, Runtime, View, tiling},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, Interval, Node, Var};
 
-/// Collapses variables until none is left to be.
-pub(super) fn collapse<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>) {
+/// Collapses variables until none is left to be, and replaces the operation if it is another one now. Runtime variables
+/// that the nest has read are values in the new one.
+pub(super) fn rebuild<'c>(nest: &mut Nest<'c>, generic: Generic<'c>) -> Option<Generic<'c>> {
+    let builder = Builder::before(generic.op());
+    let has_read = |(now, old): (&(Val<'c>, Option<IndexingMap>), &Val<'c>)| now.0 != *old;
+    let mut has_changed = nest.runtimes.iter().zip(&generic.runtimes()).any(has_read);
     let used_as_value = indices(nest);
     while let Some((outer, inner)) = find(nest, &used_as_value) {
-        apply(nest, builder, outer, inner);
+        apply(nest, &builder, outer, inner);
+        has_changed = true;
     }
+    has_changed.then(|| replace(nest, &builder, generic))
+}
+
+fn replace<'c>(nest: &Nest<'c>, builder: &Builder<'c>, generic: Generic<'c>) -> Generic<'c> {
+    let access = |value, map: &IndexingMap, fill| {
+        let (subscripts, guard) = (map.results.clone(), map.constraints.clone());
+        Access { value, subscripts, guard, fill }
+    };
+    let runtime = |((value, map), fill): (&(Val<'c>, Option<IndexingMap>), &_)| match map {
+        None => Runtime::Index(*value),
+        Some(map) => Runtime::Element(access(*value, map, *fill)),
+    };
+    let runtimes = nest.runtimes.iter().zip(&nest.runtime_fills).map(runtime);
+    let view = View {
+        domain: nest.domain.clone(),
+        runtimes: runtimes.collect(),
+        inputs: nest.inputs.iter().map(|it| access(it.buffer, &it.map, it.fill)).collect(),
+        outputs: nest.outputs.iter().map(|it| access(it.buffer, &it.map, None)).collect(),
+        ..View::of(&nest.ir, generic)
+    };
+    let epilogue = generic.epilogue();
+    let new = view.build(&nest.ir, builder, epilogue.is_some());
+    let location = builder.location;
+    mlir::copy_block(builder.context, generic.body(), new.body(), location);
+    if let (Some(from), Some(to)) = (epilogue, new.epilogue()) {
+        mlir::copy_block(builder.context, from, to, location);
+    }
+    tiling::copy_attributes(generic.op(), new.op());
+    mlir::erase(generic.op());
+    new
 }
 
 /// The variables of which the body or the epilogue asks for the value.
@@ -141,6 +176,11 @@ fn apply<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, outer: Var, inner: Var)
         );
     }
     let mut changes = changes.into_iter();
+    // Nothing reads the others; their subscripts must not leave them.
+    for input in nest.inputs.iter_mut().filter(|input| !input.is_used) {
+        let first = |var| (var == outer).then(|| nest.ir.constant(0));
+        input.map.results = nest.ir.substitute_all(&input.map.results, &first);
+    }
     let inputs = nest.inputs.iter_mut().filter(|input| input.is_used);
     let slots = inputs
         .map(|input| (&mut input.buffer, &mut input.map))

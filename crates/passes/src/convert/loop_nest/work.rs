@@ -68,7 +68,7 @@ fn operations(nest: &Nest) -> u64 {
 }
 
 /// The operations of a block, nested ones as well.
-pub(super) fn of_block(block: Blk) -> u64 {
+pub(in crate::convert) fn of_block(block: Blk) -> u64 {
     let mut operations = 0;
     for op in mlir::ops(block) {
         mlir::walk(op, &mut |inner| operations += cost(inner));

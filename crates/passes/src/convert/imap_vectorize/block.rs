@@ -1,6 +1,5 @@
 //! One block of results: its loads, its arithmetic and its stores.
 
-use super::tiling::Tiling;
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -9,6 +8,7 @@ use crate::{
             loops::reduction_loops,
             order::step_along,
             partial_sums::PartialSums,
+            tiling::Tiling,
             vectors::{broadcast, extract, vector_type},
         },
     },

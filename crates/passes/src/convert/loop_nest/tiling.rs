@@ -1,10 +1,10 @@
-//! Which reductions and transpositions are done in vectors, and with what blocks.
+//! Register blocks: the step `vector` of a schedule, held against the operation that is to be computed so.
 
-use crate::convert::loop_nest::{
-    emit::{Nest, accessed, constrained},
+use super::{
+    emit::{Nest, constrained},
     guards::has_tests,
     order::{Plan, step_along},
-    partial_sums::PartialSums,
+    schedule::{VectorStep, names},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -18,9 +18,7 @@ use tc_ir::{
 };
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
-const MAX_TRANSPOSED: i64 = 16;
-/// The values that a variable without constraints needs, to be unrolled rather than one with some.
-const MIN_FREE: i64 = 4;
+pub(in crate::convert) const MAX_TRANSPOSED: i64 = 16;
 /// Operations that mean on vectors what they mean on each element, and that cannot trap.
 #[rustfmt::skip]
 const ELEMENTWISE: &[&str] = &[
@@ -36,7 +34,7 @@ const ELEMENTWISE: &[&str] = &[
 
 /// A block of results: which variables it spans and how far.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Tiling {
+pub(in crate::convert) struct Tiling {
     /// The variable along the lanes.
     pub lane: Var,
     /// Lanes of a vector.
@@ -60,7 +58,7 @@ pub(in super::super) struct Tiling {
 
 /// The values of a variable for which constraints hold, whatever the values of the ranges are.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Interior {
+pub(in crate::convert) struct Interior {
     pub var: Var,
     pub first: i64,
     pub last: i64,
@@ -71,7 +69,7 @@ pub(in super::super) struct Interior {
 impl Interior {
     /// The interior of a variable of constant extent; `None` if the variable has no constraints, or some with the
     /// lanes, or if the interior has fewer than two values.
-    fn of(nest: &Nest, var: Var, lane: Var) -> Option<Self> {
+    pub fn of(nest: &Nest, var: Var, lane: Var) -> Option<Self> {
         nest.extent(var)?;
         let values = nest.intervals.of(var);
         let mut found = Self { var, first: values.lo, last: values.hi, constraints: Vec::new() };
@@ -151,176 +149,191 @@ impl Tiling {
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
     }
+
+    /// The block of a step, for loops of this plan.
+    ///
+    /// # Errors
+    /// The text says why the operation cannot be computed in such blocks.
+    pub fn of(nest: &Nest, plan: &Plan, step: &VectorStep) -> Result<Self, String> {
+        let name = |var: Var| names(nest, &[var]).concat();
+        let lane = step.lanes;
+        let (dims, ranges) = match plan {
+            Plan::Rows { dims, ranges, row } => ([&dims[..], &[*row]].concat(), ranges.clone()),
+            Plan::Registers { dims, ranges } => (dims.clone(), ranges.clone()),
+        };
+        let last = match plan {
+            Plan::Rows { row, .. } => Some(row),
+            Plan::Registers { dims, ranges } => ranges.last().or(dims.last()),
+        };
+        if last != Some(&lane) {
+            return Err(format!(
+                "the loop over the lanes '{}' is not the innermost one",
+                name(lane)
+            ));
+        }
+        let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
+        let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
+        if !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
+            return Err("a buffer is not contiguous in its last dimension".to_string());
+        }
+        let (lanes, vectors) = vectors(nest, step)?;
+        let unrolled = step.sizes.iter().copied().filter(|(var, size)| *var != lane && 1 < *size);
+        let mut unrolled: Vec<(Var, i64)> = unrolled.collect();
+        if let Some((var, _)) = unrolled.iter().find(|(var, _)| !dims.contains(var)) {
+            let name = name(*var);
+            return Err(format!("'{name}' is no dimension of several values, and no lanes"));
+        }
+        // The loops keep their order.
+        unrolled.sort_by_key(|(var, _)| dims.iter().position(|other| other == var));
+        let is_rest =
+            |var: &Var| *var != lane && unrolled.iter().all(|(unrolled, _)| unrolled != var);
+        let mut tiling = Self {
+            lane,
+            lanes,
+            vectors,
+            rest: dims.iter().copied().filter(is_rest).collect(),
+            ranges,
+            vector_epilogue: nest
+                .generic
+                .epilogue()
+                .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
+            transposed: Vec::new(),
+            interior: None,
+            unrolled,
+        };
+        check_body(nest, lane)?;
+        match tiling.ranges.is_empty() {
+            true => tiling.transposed = transposed(nest, &tiling)?,
+            false => tiling.check_fold(nest)?,
+        }
+        let is_constrained = |var: &Var| is_constrained(nest, *var);
+        let unrolled = tiling.unrolled.iter().map(|(var, _)| *var);
+        let constrained: Vec<Var> = unrolled.filter(is_constrained).collect();
+        match constrained[..] {
+            [] => {}
+            [var] if !tiling.ranges.is_empty() => {
+                let none = || format!("constraints on '{}' leave no interior", name(var));
+                tiling.interior = Some(Interior::of(nest, var, lane).ok_or_else(none)?);
+            }
+            _ => return Err("constraints divide the block".to_string()),
+        }
+        // Masks stay in registers.
+        let has_masks = nest.accumulators.iter().any(|it| mlir::integer_width(it.ty) == Some(1));
+        if tiling.held(nest).is_some() && has_masks {
+            return Err("the epilogue needs truth values of single lanes".to_string());
+        }
+        match is_rectangular(nest, &tiling) {
+            true => Ok(tiling),
+            false => Err("bounds or constraints vary inside of the block".to_string()),
+        }
+    }
+
+    fn check_fold(&self, nest: &Nest) -> Result<(), String> {
+        if !operands_fit(nest, self.lane) {
+            return Err("an operand is not contiguous along the lanes".to_string());
+        }
+        match self.lane_is_range() && nest.keeps_order() {
+            true => {
+                Err("the lanes are a range, and the fold keeps the order of its ranges".to_string())
+            }
+            false => Ok(()),
+        }
+    }
 }
 
-/// The tiling of a reduction, if it can be done in vectors and gains from it.
-pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
-    let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
-    if nest.choices.vector_bits < 128 || !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
-        return None;
-    }
-    let (lane, dims, ranges) = match plan {
-        Plan::Rows { row, dims, ranges } => (*row, dims.clone(), ranges.clone()),
-        Plan::Registers { dims, ranges } => match ranges.last() {
-            Some(last) => (*last, dims.clone(), ranges.clone()),
-            None => return transposition(nest, dims),
-        },
-    };
-    let width = element_width(nest)?;
-    let lanes = nest.choices.vector_bits / width;
-    let mut folding = [Some(nest.generic.body()), nest.generic.combiner()].into_iter().flatten();
-    let in_lanes = folding.all(|block| is_elementwise(nest, block, lane));
-    if lanes < 2 || !operands_fit(nest, lane) || !in_lanes {
-        return None;
-    }
-    if matches!(lane, Var::Range(_)) && nest.keeps_order() {
-        return None;
-    }
-    let reused = |var: Var| {
-        let inputs = nest.inputs.iter().filter(|input| input.is_used);
-        inputs.filter(|input| !nest.needs(&accessed(&input.map)).contains(&var)).count()
-    };
-    // What is shared between unrolled points has to be loaded per lane to matter.
-    let loads_lanes = |var: Var| {
-        nest.inputs.iter().any(|input| {
-            let needs = nest.needs(&accessed(&input.map));
-            input.is_used && needs.contains(&lane) && !needs.contains(&var)
-        })
-    };
-    // A constraint would have to be tested for each point of a block.
-    let is_constrained = |var: Var| {
-        let mut constraints = nest.domain.constraints.iter();
-        constraints.any(|it| nest.needs(&[it.expr]).contains(&var))
-    };
-    let interior = |var: Var| Interior::of(nest, var, lane).filter(|_| !nest.is_map_form());
-    let mut candidates: Vec<Var> = dims
-        .iter()
-        .copied()
-        .filter(|var| *var != lane && (!is_constrained(*var) || interior(*var).is_some()))
-        .filter(|var| 0 < reused(*var) && nest.extent(*var) != Some(1))
-        .collect();
-    // Most reuse first. Of equal candidates, one without constraints, then the one with the smallest steps, which is
-    // the last.
-    let is_free =
-        |var: Var| !is_constrained(var) && nest.extent(var).is_none_or(|extent| MIN_FREE <= extent);
-    candidates.reverse();
-    let key = |var: &Var| (loads_lanes(*var), reused(*var), is_free(*var));
-    candidates.sort_by_key(|var| std::cmp::Reverse(key(var)));
-    if !candidates.first().is_some_and(|var| loads_lanes(*var)) {
-        candidates.clear();
-    }
-    let is_range = matches!(lane, Var::Range(_));
-    // One border is enough code.
-    let constrained = candidates.iter().copied().find(|var| is_constrained(*var));
-    candidates.retain(|var| !is_constrained(*var) || Some(*var) == constrained);
-    candidates.truncate(2);
-    let interior = candidates.iter().find_map(|var| interior(*var));
-    // The fold across the lanes has to be worth its steps.
-    let fills_lanes = || nest.extent(lane).is_none_or(|extent| lanes <= extent);
-    let gains = || {
-        has_float_extremes(nest)
-            || nest.generic.has_combiner() && fills_lanes()
-            || PartialSums::of(nest, &ranges, lanes).is_some()
-    };
-    if is_range && candidates.is_empty() && !gains() {
-        // One result at a time is what LLVM's own vectorizer does as well, except for the
-        // smallest and largest float, for combiners that are regions, and for sums so long that each
-        // lane has partial sums.
-        return None;
-    }
-    let is_strided = || {
-        let mut inputs = nest.inputs.iter().filter(|input| input.is_used);
-        inputs.any(|input| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
-    };
-    let is_plain =
-        || !has_float_extremes(nest) && !nest.generic.has_combiner() && !is_constrained(lane);
-    if candidates.is_empty() && is_plain() && is_strided() {
-        // LLVM vectorizes such a row, with wider loads.
-        return None;
-    }
-    let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates, interior.as_ref());
-    // The loops keep their order: what moves farthest is outermost.
-    unrolled.sort_by_key(|(var, _)| dims.iter().position(|other| other == var));
-    let unrolled_vars: Vec<Var> = unrolled.iter().map(|(var, _)| *var).collect();
-    let rest: Vec<_> =
-        dims.into_iter().filter(|var| *var != lane && !unrolled_vars.contains(var)).collect();
-    let tiling = Tiling {
-        lane,
-        lanes,
-        vectors,
-        unrolled,
-        rest,
-        ranges,
-        vector_epilogue: nest
-            .generic
-            .epilogue()
-            .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
-        transposed: Vec::new(),
-        interior: interior.filter(|it| unrolled_vars.contains(&it.var)),
-    };
-    // Masks stay in registers.
-    let has_masks = nest.accumulators.iter().any(|it| mlir::integer_width(it.ty) == Some(1));
-    let is_held = tiling.held(nest).is_some() && has_masks;
-    (!is_held && is_rectangular(nest, &tiling)).then_some(tiling)
+/// Whether a constraint would have to be tested for each value of a variable.
+pub(in crate::convert) fn is_constrained(nest: &Nest, var: Var) -> bool {
+    nest.domain.constraints.iter().any(|it| nest.needs(&[it.expr]).contains(&var))
 }
 
-/// The tiling of an operation on elements of which some inputs are contiguous in another
-/// variable than the destinations are.
-fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
-    let lane = *dims.last()?;
-    let epilogue = nest.generic.epilogue();
-    // A block stores all of its elements.
+/// The lanes of a vector register, for the widest element.
+///
+/// # Errors
+/// An element is no number in memory, or the machine has no vectors of such.
+pub(in crate::convert) fn register_lanes(nest: &Nest) -> Result<i64, String> {
+    let width = element_width(nest).ok_or("an element type has no vectors")?;
+    match nest.choices.vector_bits / width {
+        lanes @ 2.. => Ok(lanes),
+        _ => Err(format!("the machine has no vectors of {width} bits per element")),
+    }
+}
+
+/// The lanes of a vector of a block, and the number of vectors along the lanes.
+fn vectors(nest: &Nest, step: &VectorStep) -> Result<(i64, i64), String> {
+    let most = register_lanes(nest)?;
+    let size = step.sizes.iter().find(|(var, _)| *var == step.lanes).map_or(1, |(_, size)| *size);
+    let lanes = size.min(most);
+    match 1 < lanes && lanes & (lanes - 1) == 0 && size % lanes == 0 {
+        true => Ok((lanes, size / lanes)),
+        false => Err(format!(
+            "the size of the lanes, {size}, is no power of two from 2 to {most} and no multiple of {most}"
+        )),
+    }
+}
+
+/// Whether what is computed per point, and what combines it, works on vectors.
+fn check_body(nest: &Nest, lane: Var) -> Result<(), String> {
+    let combiner = nest.generic.combiner();
+    let mut folding = [Some(nest.generic.body()), combiner].into_iter().flatten();
+    match folding.all(|block| is_elementwise(nest, block, lane)) {
+        true => Ok(()),
+        false => Err("the body has an operation that works on single elements only".to_string()),
+    }
+}
+
+/// The inputs of an operation on elements that are contiguous in another variable than the destinations are. Blocks of
+/// them are transposed.
+fn transposed(nest: &Nest, tiling: &Tiling) -> Result<Vec<usize>, String> {
+    let lane = tiling.lane;
+    // A block stores all of its elements. Without a fold, guards split loops instead.
     let may_skip_stores = !nest.domain.constraints.is_empty() && nest.is_map_form();
-    // Without a fold, guards split loops instead.
-    if may_skip_stores
-        || has_tests(nest)
-        || !is_elementwise(nest, nest.generic.body(), lane)
-        || epilogue.is_some_and(|epilogue| !is_elementwise(nest, epilogue, lane))
+    if may_skip_stores || has_tests(nest) {
+        return Err("an operation on elements has constraints or guards".to_string());
+    }
+    if !tiling.vector_epilogue
         || nest.outputs.iter().any(|output| step_along(nest, &output.map, lane) != Some(1))
     {
-        return None;
+        return Err("a destination is not contiguous along the lanes".to_string());
     }
-    let misfits: Vec<usize> = nest
-        .inputs
-        .iter()
-        .enumerate()
-        .filter(|(_, input)| input.is_used)
-        .filter(|(_, input)| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
-        .map(|(number, _)| number)
-        .collect();
+    let misfits: Vec<usize> = misfits(nest, lane);
+    if misfits.is_empty() {
+        return Ok(misfits);
+    }
     // Truth values in registers are masks, which are not transposed.
     let is_bool = |number: &usize| {
         let element = mlir::element_type(nest.inputs[*number].buffer.r#type());
         mlir::integer_width(element) == Some(1)
     };
+    let fails =
+        |reason: &str| Err(format!("an input is not contiguous along the lanes, and {reason}"));
     if misfits.iter().any(is_bool) {
-        return None;
+        return fails("truth values are not transposed");
     }
-    let is_contiguous =
-        |number: &usize, var| step_along(nest, &nest.inputs[*number].map, var) == Some(1);
-    let across = dims
-        .iter()
-        .copied()
-        .filter(|var| *var != lane)
-        .find(|var| misfits.iter().all(|number| is_contiguous(number, *var)))?;
-    let lanes = (nest.choices.vector_bits / element_width(nest)?).min(MAX_TRANSPOSED);
-    let is_short = |var| nest.extent(var).is_some_and(|extent| extent < lanes);
-    if misfits.is_empty() || lanes < 2 || is_short(lane) || is_short(across) {
-        return None;
-    }
-    let tiling = Tiling {
-        lane,
-        lanes,
-        vectors: 1,
-        unrolled: vec![(across, lanes)],
-        rest: dims.iter().copied().filter(|var| *var != lane && *var != across).collect(),
-        ranges: Vec::new(),
-        vector_epilogue: true,
-        transposed: misfits,
-        interior: None,
+    let [(across, size)] = tiling.unrolled[..] else {
+        return fails("no other variable alone has a size");
     };
-    is_rectangular(nest, &tiling).then_some(tiling)
+    let is_contiguous =
+        |number: &usize| step_along(nest, &nest.inputs[*number].map, across) == Some(1);
+    let is_short = |var| nest.extent(var).is_some_and(|extent| extent < tiling.lanes);
+    if !misfits.iter().all(is_contiguous) {
+        return fails("not along the other variable either");
+    }
+    if tiling.vectors != 1 || size != tiling.lanes || MAX_TRANSPOSED < size {
+        return fails(&format!("the block is no square of at most {MAX_TRANSPOSED}"));
+    }
+    match is_short(lane) || is_short(across) {
+        true => fails("the block is larger than the operation"),
+        false => Ok(misfits),
+    }
+}
+
+/// The inputs that are neither contiguous along the lanes nor equal for all of them.
+pub(in crate::convert) fn misfits(nest: &Nest, lane: Var) -> Vec<usize> {
+    let inputs = nest.inputs.iter().enumerate().filter(|(_, input)| input.is_used);
+    inputs
+        .filter(|(_, input)| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
+        .map(|(number, _)| number)
+        .collect()
 }
 
 /// The bits of the widest element; `None` if one is not a number in memory. Truth values that
@@ -390,62 +403,6 @@ fn is_elementwise(nest: &Nest, block: Blk, lane: Var) -> bool {
         let is_known = ["imap.index", "imap.yield"].contains(&mlir::name(op));
         is_known || (ELEMENTWISE.contains(&mlir::name(op)) && op.region_count() == 0)
     })
-}
-
-/// Whether a result is the smallest or largest of floats.
-fn has_float_extremes(nest: &Nest) -> bool {
-    nest.accumulators.iter().any(|it| it.kind.is_float_extremum())
-}
-
-/// Chooses how many neighbouring vectors and unrolled points a block has, so that its
-/// results fill the registers and leave some for operands.
-fn block(
-    nest: &Nest,
-    lane: Var,
-    lanes: i64,
-    candidates: &[Var],
-    interior: Option<&Interior>,
-) -> (i64, Vec<(Var, i64)>) {
-    let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
-    let budget = (registers / nest.num_values() as i64).max(1);
-    let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
-    // Blocks of equal size, instead of full ones and a small rest.
-    let extent = |var: Var| match interior.filter(|it| it.var == var) {
-        Some(interior) => Some(interior.extent()),
-        None => nest.extent(var),
-    };
-    let even = |var: Var, factor: i64| match extent(var) {
-        Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
-        _ => factor.max(1),
-    };
-    // What is left of the budget goes to each in turn.
-    let unroll = |mut left: i64, limits: &[i64]| -> Vec<(Var, i64)> {
-        let mut unrolled = Vec::new();
-        for (var, limit) in candidates.iter().zip(limits) {
-            let factor = even(*var, left.min(*limit));
-            if 1 < factor {
-                left /= factor;
-                unrolled.push((*var, factor));
-            }
-        }
-        unrolled
-    };
-    if matches!(lane, Var::Range(_)) {
-        let unrolled = match candidates.len() {
-            2 => unroll(budget, &[if registers < 28 { 3 } else { 4 }, 6]),
-            _ => unroll(budget, &[8]),
-        };
-        let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
-        return (vectors.min(budget), unrolled);
-    }
-    let most = if candidates.is_empty() { 8 } else { 2 };
-    let vectors = available(nest, lane, lanes, most).min(budget);
-    (vectors, unroll(budget / vectors, &[14, 8]))
-}
-
-/// As many neighbouring vectors as there are, but at most `most`.
-fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
-    nest.extent(lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
 }
 
 /// Whether the bounds of the variables of a block depend on outer variables only, and of the

@@ -1,0 +1,213 @@
+//! Loops over dimension variables around rows, blocks or single results.
+//!
+//! The outermost one or two of them become `scf.parallel` if that was asked for, and if there is enough work
+//! (`work.rs`). Buffers that stem from different arguments or allocations are declared distinct inside, so that LLVM
+//! vectorizes without asking.
+
+use super::{
+    emit::{Nest, Scope},
+    guards::{has_tests, split_loop},
+    work::{self, Work},
+};
+use crate::{analysis::buffers::origin, loops};
+use melior::ir::{Type, ValueLike};
+use tc_dialects::{
+    imap::Indexed,
+    mlir::{self, Builder, Op, Val},
+};
+use tc_ir::Var;
+
+/// At most this many pairs of buffers are declared distinct per operation.
+const MAX_DISTINCT: usize = 16;
+
+/// One loop: its variable, and the length of the stretches that it steps over, which
+/// leave the points of a stretch to a loop inside.
+#[derive(Copy, Clone, Debug)]
+pub(in crate::convert) struct Loop {
+    pub var: Var,
+    pub stretch: Option<i64>,
+}
+
+impl Loop {
+    pub fn over(var: Var) -> Self {
+        Self { var, stretch: None }
+    }
+
+    pub fn stretches(var: Var, length: i64) -> Self {
+        Self { var, stretch: Some(length) }
+    }
+}
+
+/// The loops over the dimension variables, the first of them parallel if that was asked for
+/// and there is enough work, which the program tests if it depends on sizes. Each thread has
+/// scratch memory of these types.
+pub(in crate::convert) fn outer_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    scratch: &[Type<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
+    // A loop that guards split is serial.
+    let is_split = nest.is_map_form() && 1 < loops.len() && has_tests(nest);
+    let most = 2.min(loops.len() - usize::from(is_split));
+    let num_parallel = loops.iter().take_while(independent).take(most).count();
+    let can = num_parallel != 0;
+    if_enough_work(nest, builder, scope, can, &mut |builder, scope, in_parallel| {
+        if in_parallel {
+            parallel_loops(nest, builder, scope, loops, num_parallel, scratch, body);
+        } else {
+            let mut scope = scope.clone();
+            scope.scratch =
+                scratch.iter().map(|ty| loops::build_scratch(builder, *ty, &[])).collect();
+            declare_distinct(nest, builder, &mut scope);
+            serial_loops(nest, builder, &scope, loops, body);
+        }
+    });
+}
+
+/// Emits loops that run in parallel if that was asked for, they `can`, and there is enough work, which
+/// the program tests if it depends on sizes.
+pub(in crate::convert) fn if_enough_work<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    can: bool,
+    emit: &mut dyn FnMut(&Builder<'c>, &Scope<'c>, bool),
+) {
+    let mut scope = scope.clone();
+    let work = match nest.choices.parallel && can {
+        true => work::estimate(nest, builder, &mut scope),
+        false => Work::Known(false),
+    };
+    match work {
+        Work::Known(is_enough) => emit(builder, &scope, is_enough),
+        Work::Computed(is_enough) => {
+            loops::build_branches(builder, is_enough, &mut |builder, is_enough| {
+                emit(builder, &scope, is_enough);
+                Vec::new()
+            });
+        }
+    }
+}
+
+pub(in crate::convert) fn parallel_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    num_parallel: usize,
+    scratch: &[Type<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let mut scope = scope.clone();
+    let (parallel, serial) = loops.split_at(num_parallel);
+    let bounds: Vec<_> =
+        parallel.iter().map(|it| loop_of(nest, builder, &mut scope, *it)).collect();
+    loops::build_parallel(builder, &bounds, &mut |builder, values| {
+        let mut scope = scope.clone();
+        scope.scratch = scratch.iter().map(|ty| loops::build_stack(builder, *ty)).collect();
+        declare_distinct(nest, builder, &mut scope);
+        for ((it, value), (_, upper, _)) in parallel.iter().zip(values).zip(&bounds) {
+            enter(builder, &mut scope, *it, *value, *upper);
+        }
+        serial_loops(nest, builder, &scope, serial, body);
+    });
+}
+
+fn serial_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let Some((first, rest)) = loops.split_first() else {
+        return body(builder, scope);
+    };
+    let mut scope = scope.clone();
+    let (lower, upper, step) = loop_of(nest, builder, &mut scope, *first);
+    let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
+        loops::build_for(builder, (lower, upper, step), &[], &mut |builder, value, _| {
+            let mut scope = scope.clone();
+            enter(builder, &mut scope, *first, value, upper);
+            serial_loops(nest, builder, &scope, rest, body);
+            Vec::new()
+        })
+    };
+    match rest.is_empty() && nest.is_map_form() {
+        true => split_loop(nest, builder, &scope, (first.var, (lower, upper)), &[], &mut emit),
+        false => emit(builder, &scope, (lower, upper), &[]),
+    };
+}
+
+/// Lower bound, excluded upper bound and step of a loop.
+fn loop_of<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &mut Scope<'c>,
+    it: Loop,
+) -> (Val<'c>, Val<'c>, Val<'c>) {
+    let (lower, upper) = nest.loop_bounds(builder, scope, it.var, &[]);
+    (lower, upper, builder.index(it.stretch.unwrap_or(1)))
+}
+
+/// Notes the value of a loop's variable, or the bounds of the stretch that begins there.
+fn enter<'c>(
+    builder: &Builder<'c>,
+    scope: &mut Scope<'c>,
+    it: Loop,
+    value: Val<'c>,
+    upper: Val<'c>,
+) {
+    let Some(length) = it.stretch else {
+        scope.values.insert(it.var, value);
+        return;
+    };
+    let index = builder.index_type();
+    let length = builder.index(length);
+    let end = builder.value("arith.addi", &[value, length], index);
+    let end = builder.value("arith.minsi", &[end, upper], index);
+    scope.stretches.insert(it.var, (value, end));
+}
+
+/// Declares every destination distinct from the other buffers, where they stem from
+/// different arguments or allocations.
+pub(in crate::convert) fn declare_distinct<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &mut Scope<'c>,
+) {
+    let outputs: Vec<_> = nest.outputs.iter().map(|output| output.buffer).collect();
+    let runtimes = nest.runtimes.iter().filter(|(_, map)| map.is_some()).map(|(value, _)| *value);
+    let mut others: Vec<Val> =
+        nest.inputs.iter().map(|input| input.buffer).chain(runtimes).collect();
+    for block in [Some(nest.generic.body()), nest.generic.epilogue()].into_iter().flatten() {
+        for op in mlir::ops(block) {
+            mlir::walk(op, &mut |inner| {
+                if mlir::is(inner, "memref.load") {
+                    others.push(mlir::operand(inner, 0));
+                }
+            });
+        }
+    }
+    let mut done = Vec::new();
+    for (number, output) in outputs.iter().enumerate() {
+        for other in outputs[number + 1..].iter().chain(&others) {
+            let pair = (mlir::value_key(*output), mlir::value_key(*other));
+            let (Some(first), Some(second)) = (origin(*output), origin(*other)) else { continue };
+            if first == second || done.contains(&pair) || MAX_DISTINCT <= done.len() {
+                continue;
+            }
+            done.push(pair);
+            let current = |value: Val<'c>| scope.buffers.get(value).unwrap_or(value);
+            let operands = [current(*output), current(*other)];
+            let types = operands.map(|value| value.r#type());
+            let op: Op = builder.op("memref.distinct_objects", &operands, &types);
+            scope.buffers.insert(*output, mlir::result(op, 0));
+            scope.buffers.insert(*other, mlir::result(op, 1));
+        }
+    }
+}
