@@ -62,6 +62,8 @@ const CHANGING: &[&str] = &[
     "unshare-empty-tensors",
     "bufferize-chains",
     "one-shot-bufferize",
+    "imap-schedule-loops",
+    "imap-vectorize",
     "convert-imap-to-scf",
     "deallocate-local-buffers",
     "ownership-based-buffer-deallocation",

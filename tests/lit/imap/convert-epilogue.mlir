@@ -1,6 +1,6 @@
 // A fold along the lanes of vectors, whose epilogue calls a function: the results are finished by loops of their own.
 //
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=256}),canonicalize)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=256},imap-vectorize{vector-bits=256},convert-imap-to-scf{vector-bits=256}),canonicalize)' | FileCheck %s
 
 // CHECK-LABEL: func.func @detached(
 // CHECK:         vector.reduction <add>

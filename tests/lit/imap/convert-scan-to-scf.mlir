@@ -1,4 +1,4 @@
-// RUN: tc-opt %s -convert-imap-to-scf | FileCheck %s
+// RUN: tc-opt %s -imap-schedule-loops -convert-imap-to-scf | FileCheck %s
 
 // On buffers: vectors are scanned in steps, and stretches of a row have their accumulators in memory.
 // CHECK-LABEL: func.func @on_buffers(

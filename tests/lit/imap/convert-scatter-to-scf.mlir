@@ -1,4 +1,4 @@
-// RUN: tc-opt %s -convert-imap-to-scf -canonicalize | FileCheck %s
+// RUN: tc-opt %s -imap-schedule-loops -convert-imap-to-scf -canonicalize | FileCheck %s
 
 // Each row has one load of its index and one test.
 // CHECK-LABEL: func.func @add_rows(

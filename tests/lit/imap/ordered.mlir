@@ -1,5 +1,5 @@
 // RUN: tc-opt %s --split-input-file --verify-diagnostics | tc-opt --split-input-file --mlir-print-op-generic | tc-opt --split-input-file | FileCheck %s
-// RUN: tc-opt %s --split-input-file --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" --convert-imap-to-scf="vector-bits=256" | FileCheck %s --check-prefix=LOOPS
+// RUN: tc-opt %s --split-input-file --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" --imap-schedule-loops="vector-bits=256" --imap-vectorize="vector-bits=256" --convert-imap-to-scf="vector-bits=256" | FileCheck %s --check-prefix=LOOPS
 // RUN: tc-opt %s --split-input-file --convert-imap-to-linalg | FileCheck %s --check-prefix=LINALG
 
 // The last element that is not zero. The region does not commute, so the loops keep the order of the

@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{parallel=true parallel-threshold=3000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=0},convert-imap-to-scf{parallel=true parallel-threshold=3000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
 
 // 1000 points of a load, a negation and a store are enough work; 999 are not.
 // CHECK-LABEL: func.func @enough(

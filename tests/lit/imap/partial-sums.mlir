@@ -1,5 +1,5 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=256}),canonicalize,cse)' | FileCheck %s
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=256 strict-fp=true}),canonicalize,cse)' | FileCheck %s --check-prefix=STRICT
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=256},imap-vectorize{vector-bits=256},convert-imap-to-scf{vector-bits=256}),canonicalize,cse)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=256 strict-fp=true},imap-vectorize{vector-bits=256 strict-fp=true},convert-imap-to-scf{vector-bits=256 strict-fp=true}),canonicalize,cse)' | FileCheck %s --check-prefix=STRICT
 
 // A sum of at most 16 strips is one block: strips of 100 rows are added from zero.
 // CHECK-LABEL: func.func @columns(

@@ -1,4 +1,4 @@
-// RUN: tc-opt %s -convert-imap-to-scf="parallel=true parallel-threshold=1" -canonicalize | FileCheck %s
+// RUN: tc-opt %s -imap-schedule-loops -convert-imap-to-scf="parallel=true parallel-threshold=1" -canonicalize | FileCheck %s
 
 // Strips of the contiguous variable are updated in parallel, each in the order of the rows.
 // CHECK-LABEL: func.func @strips(

@@ -22,8 +22,8 @@ main.7: #imap.schedule<tile [i = 4]>
 // CHECK: no-match:2: no operation matches 'main.7'
 
 //--- no-step
-softmax.0: #imap.schedule<vector [i = 4]>
-// CHECK: error: 'vector' is no step; expected 'tile' or 'forall'
+softmax.0: #imap.schedule<pack [i = 4]>
+// CHECK: error: 'pack' is no step; expected 'tile', 'forall', 'order' or 'vector'
 // CHECK: no-step:1: expected a schedule
 
 //--- no-name
@@ -137,7 +137,7 @@ func.func @closed(%v: tensor<8x8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
   // expected-error @+4 {{cannot tile range 'k': an accumulator does not start from its destination}}
   // expected-error @+3 {{tile operation}}
   // expected-error @+2 {{failed to generate tiling loops}}
-  // expected-error @+1 {{the operation cannot be computed by #imap.schedule<tile [k = 4]>}}
+  // expected-error @+1 {{the operation cannot be computed by 'tile [k = 4]'}}
   %z = imap.generic (i)[k] domain: i in [0, 7], k in [0, 7] ins(%v[i, k] : tensor<8x8xi32>) outs(%e[i] : tensor<8xi32>) fold [add i32]
       attributes {imap.schedule = #imap.schedule<tile [k = 4]>} {
   ^bb0(%a: i32):
@@ -169,7 +169,7 @@ func.func private @zero() attributes {s = #imap.schedule<tile [i = 0]>}
 
 // -----
 
-// expected-error @+1 {{'i' has two sizes}}
+// expected-error @+1 {{'i' stands twice in the step}}
 func.func private @twice() attributes {s = #imap.schedule<tile [i = 4, i = 8]>}
 
 // -----
@@ -179,5 +179,20 @@ func.func private @empty() attributes {s = #imap.schedule<tile []>}
 
 // -----
 
-// expected-error @+1 {{'pack' is no step; expected 'tile' or 'forall'}}
+// expected-error @+1 {{'pack' is no step; expected 'tile', 'forall', 'order' or 'vector'}}
 func.func private @step() attributes {s = #imap.schedule<pack [i = 4]>}
+
+// -----
+
+// expected-error @+1 {{'order' expects variables, such as [i, j]}}
+func.func private @no_order() attributes {s = #imap.schedule<order []>}
+
+// -----
+
+// expected-error @+1 {{the lanes 'k' have no size}}
+func.func private @no_lanes() attributes {s = #imap.schedule<vector [i = 4] lanes k>}
+
+// -----
+
+// expected-error @+1 {{'tile' has to come before 'order' and 'vector'}}
+func.func private @late() attributes {s = #imap.schedule<order [i, j], tile [i = 4]>}

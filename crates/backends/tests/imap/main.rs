@@ -6,6 +6,7 @@
 #[path = "../support/device.rs"]
 mod device;
 mod generator;
+mod loops;
 #[path = "../support/passes.rs"]
 mod passes;
 mod program;
@@ -19,6 +20,7 @@ use generator::{FEATURES, features, generate};
 use melior::ir::{Module, operation::OperationLike};
 use passes::{Stats, check_passes};
 use program::Program;
+use random::Random;
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -52,6 +54,8 @@ const CHANGING: &[&str] = &[
     "drop-argument-attributes",
     "eliminate-empty-tensors",
     "hoist-deallocations",
+    "imap-schedule-loops",
+    "imap-vectorize",
     "limit-vectorization",
     "one-shot-bufferize",
     "ownership-based-buffer-deallocation",
@@ -151,6 +155,11 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
                     .map_err(|error| format!("{name}: {error}\n{text}\nafter:\n{after}"))?;
             }
         }
+    }
+    if seed % 5 == 2 {
+        let mut random = Random::new(seed);
+        let steps = loops::schedule(&module, &options, &received, &mut random)?;
+        stats.changes.insert("steps of loops".to_string(), steps);
     }
     if seed % 4 == 3 && call_twice(&module) {
         stats.changes.insert("call".to_string(), 1);
@@ -253,9 +262,11 @@ fn passes_keep_the_meaning_of_random_programs() {
             "imap-outline",
             "merged",
             "call",
+            "steps of loops",
         ];
         for pass in CHANGING.iter().chain(&own).chain(&["lift-scratch"]) {
-            let changed = all.changes.keys().any(|name| name.contains(pass));
+            let mut changes = all.changes.iter();
+            let changed = changes.any(|(name, count)| name.contains(pass) && 0 < *count);
             assert!(changed, "'{pass}' changes no program: {all:?}");
         }
         let certain = all.elements - all.uncertain;

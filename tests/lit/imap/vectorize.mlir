@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=512}),canonicalize)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=512},imap-vectorize{vector-bits=512},convert-imap-to-scf{vector-bits=512}),canonicalize)' | FileCheck %s
 
 // What is left of known length takes vectors that are no wider than it needs: eleven elements one of
 // eight lanes, and one of four with a mask.

@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=128}),canonicalize,cse)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=128},imap-vectorize{vector-bits=128},convert-imap-to-scf{vector-bits=128}),canonicalize,cse)' | FileCheck %s
 
 // The largest element of each row and its index. The region folds vectors. Lanes along the range end in a
 // fold of the upper half of the lanes into the lower half, twice.

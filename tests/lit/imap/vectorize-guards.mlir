@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{vector-bits=512}))' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=512},imap-vectorize{vector-bits=512},convert-imap-to-scf{vector-bits=512}))' | FileCheck %s
 
 // The lanes outside of the guard are the constant, and their elements are not touched. What does not
 // depend on the lanes is the same in all of them.
