@@ -173,3 +173,23 @@ func.func @empty(%a: tensor<32x0xf32>, %b: tensor<24x0xf32>) -> tensor<32x24xf32
   } -> tensor<32x24xf32>
   return %r : tensor<32x24xf32>
 }
+
+// -----
+
+// Windows with stride 2: even elements of each row, then odd ones. No element is copied twice.
+// CHECK-LABEL: func.func @strided
+// CHECK-SAME:    (%[[X:[a-z0-9]+]]: tensor<8x16x33xf32>, %[[K:[a-z0-9]+]]: tensor<64x16x3xf32>)
+// CHECK:         %[[P:.*]] = imap.generic (d0, d1, d2, d3) domain: d0 in [0, 7], d1 in [0, 15], d2 in [0, 1], d3 in [0, 16], d3 * 2 + d2 in [0, 32]
+// CHECK-SAME:      ins(%[[X]][d0, d1, d3 * 2 + d2] {{.*}} outs(%{{.*}}[d0, d1, d2, d3] : tensor<8x16x2x17xf32>) attributes {imap.scratch}
+// CHECK:         imap.generic (n, f, w)[c, q]
+// CHECK-SAME:      ins(%[[P]][n, c, q mod 2, w + q / 2], %[[K]][f, c, q]
+func.func @strided(%x: tensor<8x16x33xf32>, %k: tensor<64x16x3xf32>) -> tensor<8x64x16xf32> {
+  %e = tensor.empty() : tensor<8x64x16xf32>
+  %r = imap.generic (n, f, w)[c, q] domain: n in [0, 7], f in [0, 63], w in [0, 15], c in [0, 15], q in [0, 2]
+      ins(%x[n, c, 2 * w + q], %k[f, c, q] : tensor<8x16x33xf32>, tensor<64x16x3xf32>) outs(%e[n, f, w] : tensor<8x64x16xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<8x64x16xf32>
+  return %r : tensor<8x64x16xf32>
+}

@@ -149,7 +149,17 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         codegen.machine.parallel_threshold()
     );
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
-    let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)", &*pack];
+    // Of a fold to one result, each thread computes a part.
+    let split = format!(
+        "func.func(imap-split-folds{{parts={} min-size={} strict-fp={strict_fp}}})",
+        codegen.threads,
+        codegen.machine.parallel_threshold() / 2
+    );
+    let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)"];
+    if parallel {
+        passes.push(&split);
+    }
+    passes.push(&pack);
     if outline && codegen.profile {
         passes.push("note-work");
     }

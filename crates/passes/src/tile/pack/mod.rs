@@ -21,11 +21,13 @@
 //! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
 //! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
 //! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
-//! once instead.
+//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`).
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
 //! Remark: `packed`, with the map to the panel.
+
+mod phases;
 
 use super::parts::{Parts, extent};
 use crate::analysis::cost::SCRATCH;
@@ -112,10 +114,16 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     let mut found = Vec::new();
     mlir::walk(pass.op, &mut |op| found.extend(Generic::cast(op)));
-    for generic in found {
+    for mut generic in found {
         pass.enter(generic.op());
         let ir = Context::new();
-        let Some(product) = Product::of(&ir, generic) else { continue };
+        let Some(mut product) = Product::of(&ir, generic) else { continue };
+        if let Some(separated) = phases::separate(&product, limits) {
+            mlir::replace(generic.op(), &mlir::results(separated.op()));
+            generic = separated;
+            let Some(found) = Product::of(&ir, generic) else { continue };
+            product = found;
+        }
         let Some((lane, inputs)) = product.plan(limits) else { continue };
         let (new, maps) = product.pack(lane, &inputs, limits);
         for map in maps {
@@ -212,12 +220,17 @@ impl<'a, 'c> Product<'a, 'c> {
     /// The lane, and the inputs to be copied; `None` if none is.
     fn plan(&self, limits: Limits) -> Option<(Var, Vec<usize>)> {
         let lanes = limits.vector_bits / self.element_bits();
-        let is_lane = |lane: &&Var| {
+        self.lanes(limits).find_map(|lane| Some((lane, self.inputs(lane, lanes, limits)?)))
+    }
+
+    /// The dimensions that can be lanes: all destinations are contiguous in them.
+    fn lanes(&self, limits: Limits) -> impl Iterator<Item = Var> {
+        let lanes = limits.vector_bits / self.element_bits();
+        let is_lane = move |lane: &Var| {
             let mut outputs = self.view.outputs.iter();
-            lanes <= 2 * self.extent(**lane) && outputs.all(|it| self.step(it, **lane) == Some(1))
+            lanes <= 2 * self.extent(*lane) && outputs.all(|it| self.step(it, *lane) == Some(1))
         };
-        let found = self.dims.iter().rev().filter(is_lane);
-        found.copied().find_map(|lane| Some((lane, self.inputs(lane, lanes, limits)?)))
+        self.dims.iter().copied().rev().filter(is_lane)
     }
 
     /// The inputs to be copied for a lane; `None` if there is none, or if one cannot be copied and is not contiguous.
