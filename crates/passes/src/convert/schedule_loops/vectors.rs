@@ -15,6 +15,9 @@ use tc_ir::Var;
 
 /// The bits of the narrowest vector registers that blocks are worth it for.
 const MIN_BITS: i64 = 128;
+/// The most neighbouring vectors of a block that is one row high: what it reads of each row of an operand is a few
+/// lines of cache.
+const MAX_VECTORS: i64 = 16;
 /// The values that a variable without constraints needs, to be unrolled rather than one with some.
 const MIN_FREE: i64 = 4;
 
@@ -154,8 +157,9 @@ fn block(
         let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
         return (vectors.min(budget), unrolled);
     }
-    let most = if candidates.is_empty() { 8 } else { 2 };
-    let vectors = available(nest, lane, lanes, most).min(budget);
+    let most = if candidates.is_empty() { budget.min(MAX_VECTORS) } else { 2 };
+    let count = available(nest, lane, lanes, i64::MAX);
+    let vectors = ceil_div(count, ceil_div(count, most.min(budget)));
     (vectors, unroll(budget / vectors, &[14, 8]))
 }
 
