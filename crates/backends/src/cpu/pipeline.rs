@@ -149,11 +149,12 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         codegen.machine.parallel_threshold()
     );
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
-    // Of a fold to one result, each thread computes a part.
+    // Of a fold to few results, each thread computes a part. A register block has a row of them.
     let split = format!(
-        "func.func(imap-split-folds{{parts={} min-size={} strict-fp={strict_fp}}})",
+        "func.func(imap-split-folds{{parts={} min-size={} row={} strict-fp={strict_fp}}})",
         codegen.threads,
-        codegen.machine.parallel_threshold() / 2
+        codegen.machine.parallel_threshold() / 2,
+        i64::from(registers) / 2 * codegen.machine.vector_length(32)
     );
     let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)"];
     if parallel {

@@ -25,6 +25,9 @@ use tc_ir::Var;
 /// floats, so that what is accumulated and a panel of an input stay in cache.
 pub(super) const STRETCH: i64 = 512;
 
+/// The iterations that are enough for all threads.
+const MIN_SHARED: i64 = 64;
+
 /// Replaces an `imap.generic` on buffers by loops.
 pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = generic.op();
@@ -50,7 +53,17 @@ fn in_registers<'c>(
     let order = [dims, ranges].concat();
     let (tightening, tested) =
         nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
-    let loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
+    let mut loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
+    // The innermost loop is for vectors, and threads share its strips if there are few others.
+    let has_few = |var: Var| nest.extent(var).is_some_and(|extent| extent < MIN_SHARED);
+    if nest.choices.parallel
+        && ranges.is_empty()
+        && let [outer, inner] = dims[..]
+        && has_few(outer)
+        && nest.bound_needs(inner).is_empty()
+    {
+        loops.insert(1, Loop::stretches(inner, STRETCH));
+    }
     outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         at_point(nest, builder, scope, ranges, &tightening, &tested);
     });

@@ -6,7 +6,7 @@
 
 use super::{
     emit::{Nest, Scope},
-    guards::{has_tests, split_loop},
+    guards::split_loop,
     work::{self, Work},
 };
 use crate::{analysis::buffers::origin, loops};
@@ -50,9 +50,9 @@ pub(in crate::convert) fn outer_loops<'c>(
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
     let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
-    // A loop that guards split is serial.
-    let is_split = nest.is_map_form() && 1 < loops.len() && has_tests(nest);
-    let most = 2.min(loops.len() - usize::from(is_split));
+    // The innermost loop over elements is left to vectors. LLVM would have one loop over both.
+    let is_innermost = nest.is_map_form() && 1 < loops.len();
+    let most = 2.min(loops.len() - usize::from(is_innermost));
     let num_parallel = loops.iter().take_while(independent).take(most).count();
     let can = num_parallel != 0;
     if_enough_work(nest, builder, scope, can, &mut |builder, scope, in_parallel| {

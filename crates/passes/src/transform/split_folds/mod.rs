@@ -18,8 +18,8 @@
 //! %s = imap.generic ()[p] domain: p in [0, 63] ins(%p[p] : ..) outs(%e[] : tensor<f32>) fold [add f32] {..}
 //! ```
 //!
-//! The range with the most values is split, into parts of the same length if that leaves at least half as many
-//! parts as wanted, and otherwise with a shorter last part. The second fold has start and epilogue.
+//! The outermost range in memory that has enough values is split, into parts of the same length if that leaves at least
+//! half as many parts as wanted, and otherwise with a shorter last part. The second fold has start and epilogue.
 //!
 //! A scan (`scans.rs`) becomes a fold of parts, a scan of their results, and a scan of the parts. The last one combines
 //! what it folds with the fold of the parts before.
@@ -49,7 +49,8 @@
 //! Operations that have a schedule, or are in a group, stay whole.
 //!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
-//! `min-size`, the least number of values that a part is worth; `strict-fp`, to keep folds that round. Remarks:
+//! `min-size`, the least number of values that a part is worth; `row`, the results along the contiguous dimension that
+//! one processor computes together; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
 
 mod scans;
@@ -89,6 +90,11 @@ pub const PASS: PassInfo = PassInfo {
             default: "1024",
         },
         PassOption {
+            name: "row",
+            description: "The neighbouring results that one processor computes together",
+            default: "1",
+        },
+        PassOption {
             name: "strict-fp",
             description: "Do not reassociate floating-point operations",
             default: "false",
@@ -105,7 +111,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             Failure
         })
     };
-    let (wanted, min_size) = (number("parts")?, number("min-size")?);
+    let limits =
+        Limits { wanted: number("parts")?, min_size: number("min-size")?, row: number("row")? };
     let strict_fp = pass.options.flag("strict-fp");
     let mut folds = Vec::new();
     mlir::walk(pass.op, &mut |op| {
@@ -121,7 +128,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let report = |kind, name: &str, argument: (&str, &str)| {
             remark(fold.op().location(), kind, PASS.argument, name, function, &[argument]);
         };
-        match Split::of(&ir, fold, wanted, min_size) {
+        match Split::of(&ir, fold, limits) {
             Ok(None) => {}
             Ok(Some(_)) if fold.keeps_order() => {
                 report(RemarkKind::Missed, "not split", ("Reason", "the fold is ordered"));
@@ -132,12 +139,20 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             Ok(Some(split)) => {
                 let count = split.num_parts().to_string();
                 report(RemarkKind::Passed, "split", ("Parts", &count));
-                split.apply(&ir);
+                split.apply(&ir, 1 < limits.row);
             }
             Err(reason) => report(RemarkKind::Missed, "not split", ("Reason", reason)),
         }
     }
     Ok(())
+}
+
+/// The options of the pass.
+#[derive(Copy, Clone)]
+struct Limits {
+    wanted: i64,
+    min_size: i64,
+    row: i64,
 }
 
 /// How an operation is split.
@@ -151,15 +166,14 @@ impl<'c> Split<'c> {
     fn of(
         ir: &Context,
         fold: AnyIndexed<'c>,
-        wanted: i64,
-        min_size: i64,
+        limits: Limits,
     ) -> Result<Option<Self>, &'static str> {
         if let Some(scan) = Scan::cast(fold.op()) {
-            let parts = scans::plan(ir, scan, wanted, min_size)?;
+            let parts = scans::plan(ir, scan, limits)?;
             return Ok(parts.map(|parts| Self::Scan(scan, parts)));
         }
         let Some(generic) = Generic::cast(fold.op()) else { return Ok(None) };
-        let parts = plan(ir, generic, wanted, min_size)?;
+        let parts = plan(ir, generic, limits)?;
         Ok(parts.map(|parts| Self::Fold(generic, parts)))
     }
 
@@ -168,9 +182,10 @@ impl<'c> Split<'c> {
         parts.num_parts
     }
 
-    fn apply(self, ir: &Context) {
+    /// With `in_rows`, the results of a part are neighbours in memory; otherwise, those of a result are.
+    fn apply(self, ir: &Context, in_rows: bool) {
         match self {
-            Self::Fold(generic, parts) => parts.split_fold(ir, generic),
+            Self::Fold(generic, parts) => parts.split_fold(ir, generic, in_rows),
             Self::Scan(scan, parts) => parts.split_scan(ir, scan),
         }
     }
@@ -197,13 +212,9 @@ fn destinations<'c>(
 }
 
 /// The parts of a fold; `None` if it is not worth them.
-fn plan(
-    ir: &Context,
-    generic: Generic,
-    wanted: i64,
-    min_size: i64,
-) -> Result<Option<Parts>, &'static str> {
-    let domain = generic.domain(ir);
+fn plan(ir: &Context, generic: Generic, limits: Limits) -> Result<Option<Parts>, &'static str> {
+    let view = View::of(ir, generic);
+    let domain = &view.domain;
     let values = |it: &Variable| Some((it.constant_interval(ir)?, extent(ir, it)?));
     let all = |variables: &[Variable]| variables.iter().map(values).collect::<Option<Vec<_>>>();
     let product = |list: &[(Interval, i64)]| {
@@ -219,12 +230,29 @@ fn plan(
     if num_results == 0 || num_values == 0 {
         return Ok(None);
     }
-    let Some((range, (values, extent))) =
-        ranges.iter().copied().enumerate().max_by_key(|(_, (_, extent))| *extent)
-    else {
+    let along = view.outputs.first().and_then(|it| ir.as_var(*it.subscripts.last()?));
+    let length = match along {
+        Some(Var::Dim(dim)) => dims[dim as usize].1,
+        _ => 1,
+    };
+    let row = limits.row.min(length);
+    let num_rows = num_results / length * ((length + row - 1) / row);
+    let most = (limits.wanted / num_rows).min(num_values.saturating_mul(row) / limits.min_size);
+    if most < 2 {
+        return Ok(None);
+    }
+    // What comes first in memory, so that a part of an operand is in one piece.
+    let place = |(number, _): &(usize, (Interval, i64))| {
+        let has_range = |expr: &Expr| ir.vars(*expr).contains(&Var::Range(*number as u32));
+        let places = view.inputs.iter().map(|it| it.subscripts.iter().position(has_range));
+        places.map(|it| it.unwrap_or(usize::MAX)).min()
+    };
+    let enough = ranges.iter().copied().enumerate().filter(|(_, (_, extent))| most <= *extent);
+    let longest = || ranges.iter().copied().enumerate().max_by_key(|(_, (_, extent))| *extent);
+    let Some((range, (values, extent))) = enough.min_by_key(place).or_else(longest) else {
         return Ok(None);
     };
-    let most = (wanted / num_results).min(num_values / min_size).min(extent);
+    let most = most.min(extent);
     if most < 2 {
         return Ok(None);
     }
@@ -237,13 +265,14 @@ fn plan(
 
 impl Parts {
     /// Replaces a fold by a fold of parts and one of their results.
-    fn split_fold(self, ir: &Context, generic: Generic) {
+    fn split_fold(self, ir: &Context, generic: Generic, in_rows: bool) {
         let builder = Builder::before(generic.op());
         let view = View::of(ir, generic);
         let dims = (0..).zip(&view.domain.dims);
         let results: Vec<Expr> = dims.map(|(number, dim)| from_zero(ir, number, dim)).collect();
-        let parts = self.build_folds(ir, &builder, generic, &view, &results);
-        let merged = self.build_merge(ir, &builder, generic, &view, &results, &parts);
+        let place = if in_rows { 0 } else { results.len() };
+        let parts = self.build_folds(ir, &builder, generic, &view, (&results, place));
+        let merged = self.build_merge(ir, &builder, generic, &view, (&results, place), &parts);
         mlir::replace(generic.op(), &mlir::results(merged.op()));
     }
 
@@ -254,7 +283,7 @@ impl Parts {
         builder: &Builder<'c>,
         generic: Generic<'c>,
         view: &View<'c>,
-        results: &[Expr],
+        (results, place): (&[Expr], usize),
     ) -> Generic<'c> {
         let (mut parts, vars) = self.divide(ir, view, false);
         parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
@@ -265,8 +294,9 @@ impl Parts {
             parts.domain.add_constraint(ir, self.value(ir, part, self.var), inside);
         }
         let mut shape: Vec<_> = view.domain.dims.iter().map(|dim| extent(ir, dim)).collect();
-        shape.push(Some(self.num_parts));
-        let subscripts = [results, &[ir.var(part)]].concat();
+        shape.insert(place, Some(self.num_parts));
+        let mut subscripts = results.to_vec();
+        subscripts.insert(place, ir.var(part));
         parts.outputs = destinations(builder, view, &shape, &subscripts);
         let new = parts.build(ir, builder, false);
         self.copy_body(ir, builder, generic.body(), new.body(), vars);
@@ -280,7 +310,7 @@ impl Parts {
         builder: &Builder<'c>,
         generic: Generic<'c>,
         view: &View<'c>,
-        results: &[Expr],
+        (results, place): (&[Expr], usize),
         parts: &Generic<'c>,
     ) -> Generic<'c> {
         let old = generic.epilogue().map(mlir::arguments).unwrap_or_default();
@@ -294,7 +324,8 @@ impl Parts {
         merge.domain.ranges = vec![Variable::bounded(ir, all)];
         // Constraints say what is folded.
         merge.domain.constraints.clear();
-        let subscripts = [results, &[ir.range(0)]].concat();
+        let mut subscripts = results.to_vec();
+        subscripts.insert(place, ir.range(0));
         let partials = mlir::results(parts.op()).into_iter();
         merge.inputs = partials.map(|it| Access::new(it, subscripts.clone())).collect();
         merge.inputs.extend(kept.iter().map(|number| view.inputs[*number].clone()));

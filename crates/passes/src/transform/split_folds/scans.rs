@@ -1,6 +1,6 @@
 //! Scans in parts.
 
-use super::{destinations, from_zero};
+use super::{Limits, destinations, from_zero};
 use crate::tile::parts::{Parts, extent};
 use melior::ir::ValueLike;
 use tc_dialects::{
@@ -20,8 +20,7 @@ const MIN_PARTS: i64 = 4;
 pub(super) fn plan(
     ir: &Context,
     scan: Scan,
-    wanted: i64,
-    min_size: i64,
+    Limits { wanted, min_size, .. }: Limits,
 ) -> Result<Option<Parts>, &'static str> {
     let values = |it: &Variable| Some((it.constant_interval(ir)?, extent(ir, it)?));
     let domain = scan.domain(ir);
