@@ -93,3 +93,51 @@ func.func @nested(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
   }
   return %r : tensor<8xf32>
 }
+
+// What reads the old value later, or other elements of it, gets a copy. The carried tensor keeps its buffer.
+// CHECK-LABEL: func.func @neighbours(
+// CHECK:         ^bb0(%[[X:.*]]: tensor<8xf32>):
+// CHECK:           %[[OLD:.*]] = bufferization.alloc_tensor() copy(%[[X]]) : tensor<8xf32>
+// CHECK:           %[[Y:.*]] = imap.generic {{.*}} ins(%[[OLD]][(d0 + 1) mod 8] : tensor<8xf32>) outs(%[[X]][d0] : tensor<8xf32>)
+// CHECK:           imap.generic {{.*}} ins(%[[OLD]][{{.*}}], %[[Y]][{{.*}}] : {{.*}}) outs(%{{.*}}[] : tensor<f32>)
+func.func @neighbours(%init: tensor<8xf32>) -> tensor<8xf32> {
+  %far = arith.constant 1.0 : f32
+  %r:2 = scf.while (%x = %init, %d = %far) : (tensor<8xf32>, f32) -> (tensor<8xf32>, f32) {
+    %c = arith.cmpf ogt, %d, %far : f32
+    scf.condition(%c) %x, %d : tensor<8xf32>, f32
+  } do {
+  ^bb0(%x: tensor<8xf32>, %d: f32):
+    %e = tensor.empty() : tensor<8xf32>
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[(d0 + 1) mod 8] : tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
+    ^bb0(%a: f32):
+      %b = arith.addf %a, %a : f32
+      imap.yield %b : f32
+    } -> tensor<8xf32>
+    %f = tensor.empty() : tensor<f32>
+    %s = imap.generic ()[k] domain: k in [0, 7] ins(%x[k], %y[k] : tensor<8xf32>, tensor<8xf32>) outs(%f[] : tensor<f32>) fold [maximumf f32] {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.subf %a, %b : f32
+      imap.yield %c : f32
+    } -> tensor<f32>
+    %n = tensor.extract %s[] : tensor<f32>
+    scf.yield %y, %n : tensor<8xf32>, f32
+  }
+  return %r#0 : tensor<8xf32>
+}
+
+// In scf.for, a new buffer per iteration costs less than a copy.
+// CHECK-LABEL: func.func @counted(
+// CHECK-NOT:     bufferization.alloc_tensor
+func.func @counted(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %init) -> (tensor<8xf32>) {
+    %e = tensor.empty() : tensor<8xf32>
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[(d0 + 1) mod 8] : tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    } -> tensor<8xf32>
+    scf.yield %y : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

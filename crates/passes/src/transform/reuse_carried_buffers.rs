@@ -28,13 +28,17 @@
 //! same point. A `tensor.empty` has to have one use: `unshare-empty-tensors` runs before. One-shot
 //! bufferization then finds that both values have one buffer.
 //!
+//! Later reads of the old value get a copy of it, if bufferization would copy as well: where the operation writes to
+//! the carried tensor already, and in `scf.while`, whose carried tensors have one buffer for all iterations. The copy
+//! is a temporary, and its memory does not change from iteration to iteration.
+//!
 //! Remark: the number of reused buffers.
 
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     imap::{AnyIndexed, Indexed},
-    mlir::{self, Blk, Op, Val},
+    mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
 };
@@ -45,7 +49,7 @@ pub const PASS: PassInfo = PassInfo {
     summary: "Compute the next value of a loop-carried tensor in its own buffer",
     anchor: "builtin.module",
     options: &[],
-    dependent_dialects: &[],
+    dependent_dialects: &["bufferization"],
     run,
 };
 
@@ -71,6 +75,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 /// A loop that carries tensors.
 struct Loop<'c> {
     body: Blk<'c>,
+    is_while: bool,
     /// The values at the start of an iteration, and those of the next one.
     carried: Vec<(Val<'c>, Val<'c>)>,
 }
@@ -98,7 +103,7 @@ impl<'c> Loop<'c> {
             mlir::is_tensor(value.r#type())
                 && mlir::shape(value.r#type()).iter().all(Option::is_some)
         };
-        Some(Self { body, carried: carried.filter(|(now, _)| is_static(now)).collect() })
+        Some(Self { body, is_while, carried: carried.filter(|(now, _)| is_static(now)).collect() })
     }
 
     /// Reuses the buffers of carried tensors. Returns of how many.
@@ -107,26 +112,39 @@ impl<'c> Loop<'c> {
         let places: HashMap<usize, usize> =
             places.map(|(place, op)| (mlir::op_key(op), place)).collect();
         let reused = self.carried.iter().filter(|(now, next)| {
-            let Some((writer, number)) = self.writer(*next) else { return false };
+            let Some((writer, number)) = self.writer(*now, *next) else { return false };
             let last = places[&mlir::op_key(writer.op())];
-            let is_free = mlir::operand(writer.op(), number).r#type() == now.r#type()
-                && mlir::uses(*now).into_iter().all(|(user, used)| {
-                    let place = mlir::ancestor_in(user, self.body)
-                        .and_then(|op| places.get(&mlir::op_key(op)));
-                    is_read(user, used)
-                        && place.is_some_and(|place| *place <= last)
-                        && (user != writer.op() || writer.touches_same_element(used, number))
-                });
-            if is_free {
-                mlir::set_operand(writer.op(), number, *now);
+            let destination = mlir::operand(writer.op(), number);
+            let is_in_place = destination == *now;
+            let others = mlir::uses(*now).into_iter();
+            let others = others.filter(|it| *it != (writer.op(), number)).collect::<Vec<_>>();
+            if destination.r#type() != now.r#type()
+                || !others.iter().all(|(user, used)| is_read(*user, *used))
+            {
+                return false;
             }
-            is_free
+            let is_late = |(user, used): &(Op<'c>, usize)| {
+                let place = mlir::ancestor_in(*user, self.body)
+                    .and_then(|op| places.get(&mlir::op_key(op)));
+                place.is_none_or(|place| last < *place)
+                    || *user == writer.op() && !writer.touches_same_element(*used, number)
+            };
+            let late: Vec<_> = others.into_iter().filter(is_late).collect();
+            if !late.is_empty() {
+                if !self.is_while && !is_in_place {
+                    return false;
+                }
+                let old = Builder::before(writer.op()).copy_tensor(*now);
+                late.iter().for_each(|(user, used)| mlir::set_operand(*user, *used, old));
+            }
+            mlir::set_operand(writer.op(), number, *now);
+            !is_in_place || !late.is_empty()
         });
         reused.count()
     }
 
-    /// The operation whose destination, the operand of a number, is an empty tensor that becomes `next`.
-    fn writer(&self, next: Val<'c>) -> Option<(AnyIndexed<'c>, usize)> {
+    /// The operation whose destination, the operand of a number, becomes `next`: an empty tensor, or the carried one.
+    fn writer(&self, now: Val<'c>, next: Val<'c>) -> Option<(AnyIndexed<'c>, usize)> {
         let mut value = next;
         loop {
             let op = mlir::defining_op(value)?;
@@ -151,9 +169,10 @@ impl<'c> Loop<'c> {
             value = mlir::operand(op, operand);
             let empty = mlir::defining_op(value).filter(|op| mlir::is(*op, "tensor.empty"));
             if let Some(generic) = generic
-                && empty.is_some()
+                && (empty.is_some() || value == now)
             {
-                return (mlir::uses(value).len() == 1).then_some((generic, operand));
+                let is_own = empty.is_none() || mlir::uses(value).len() == 1;
+                return is_own.then_some((generic, operand));
             }
         }
     }
