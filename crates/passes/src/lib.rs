@@ -70,6 +70,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::note_work::PASS,
     &transform::outline_functions::PASS,
     &transform::pad::PASS,
+    &transform::parallelize_copies::PASS,
     &transform::raise_while_to_for::PASS,
     &transform::pin_carried_buffers::PASS,
     &transform::reassociate::PASS,

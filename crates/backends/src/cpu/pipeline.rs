@@ -166,6 +166,13 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     }
     passes.extend([&*tile, "cse", "func.func(hoist-scratch)"]);
     passes.extend(BUFFERIZE);
+    let copies = format!(
+        "func.func(parallelize-copies{{parallel-threshold={}}})",
+        codegen.machine.parallel_threshold()
+    );
+    if parallel {
+        passes.push(&copies);
+    }
     passes.push("func.func(mark-scratch,buffer-loop-hoisting)");
     passes.push(if parallel {
         "func.func(scf-forall-to-parallel)"

@@ -23,6 +23,7 @@ pub mod mark_scratch;
 pub mod note_work;
 pub mod outline_functions;
 pub mod pad;
+pub mod parallelize_copies;
 pub mod pin_carried_buffers;
 pub mod raise_while_to_for;
 pub mod reassociate;

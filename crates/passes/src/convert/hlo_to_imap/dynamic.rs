@@ -24,6 +24,9 @@ use tc_dialects::{
 };
 use tc_ir::{Constraint, Expr, Var};
 
+/// The most instructions between a constant and its use as an index.
+const MAX_CHAIN: usize = 16;
+
 impl<'c> Lowering<'c, '_> {
     /// The values of the runtime variables of accesses that all iterations share.
     pub(super) fn starts(
@@ -51,6 +54,52 @@ impl<'c> Lowering<'c, '_> {
         let operands = &self.module[at.computation][at.instruction].operands;
         let number = operands.iter().position(|operand| *operand == source);
         number.ok_or_else(|| self.unrelated(at))
+    }
+
+    /// The values of the runtime variables of accesses, if they are the same for all iterations and constants of the
+    /// module say them.
+    fn known_starts(&self, at: InstructionRef, accesses: &Accesses) -> Option<Vec<i64>> {
+        let value = |runtime: &RuntimeVariable| {
+            let place = self.known_values(&runtime.map.results)?;
+            let instruction = runtime.source.instruction().instruction;
+            self.known_integer(InstructionRef { instruction, ..at }, &place)
+        };
+        accesses.runtimes.iter().map(value).collect()
+    }
+
+    fn known_values(&self, exprs: &[Expr]) -> Option<Vec<i64>> {
+        exprs.iter().map(|expr| self.ir.as_constant(*expr)).collect()
+    }
+
+    /// The integer at a place of an array, if it comes from a constant.
+    fn known_integer(&self, mut at: InstructionRef, place: &[i64]) -> Option<i64> {
+        let mut place = place.to_vec();
+        for _ in 0..MAX_CHAIN {
+            let instruction = &self.module[at.computation][at.instruction];
+            match instruction.opcode {
+                Opcode::Constant => {
+                    let literal = instruction.literal()?.as_array()?;
+                    let dims = &instruction.shape.as_array()?.dims;
+                    let index = |index: i64, (place, extent): (&i64, &i64)| index * extent + place;
+                    let index = place.iter().zip(dims).fold(0, index);
+                    let position =
+                        if literal.is_splat { 0 } else { usize::try_from(index).ok()? };
+                    return i64::try_from(literal.integer(position)?).ok();
+                }
+                Opcode::Broadcast | Opcode::Copy | Opcode::Reshape | Opcode::Slice => {
+                    let accesses = self.over_output(at, 0, &[0]).ok()?;
+                    let at_place = |var| match var {
+                        Var::Dim(dim) => Some(self.ir.constant(*place.get(dim as usize)?)),
+                        _ => None,
+                    };
+                    place = self
+                        .known_values(&self.ir.substitute_all(&accesses.indices[0], &at_place))?;
+                }
+                _ => return None,
+            }
+            at.instruction = *instruction.operands.first()?;
+        }
+        None
     }
 
     pub(super) fn dynamic_update_slice(
@@ -150,6 +199,20 @@ impl<'c> Lowering<'c, '_> {
         let mut accesses = self.over_operands(at, &[count + 1])?.remove(0);
         if accesses.is_empty(ir) {
             return Ok(targets.iter().map(|target| (*target).clone()).collect());
+        }
+        if let ([target], [update]) = (targets, updates)
+            && self.replaces(applied)
+            && let Some(starts) = self.known_starts(at, &accesses)
+        {
+            let fits = |(number, start): (u32, &i64)| {
+                accesses.domain.interval(ir, Var::Runtime(number)).contains(*start)
+            };
+            if !(0..).zip(&starts).all(fits) {
+                return Ok(vec![(*target).clone()]);
+            }
+            let starts = starts.into_iter().map(|start| b.index(start)).collect();
+            let result = self.insert_along(b, &accesses, starts, update, (*target).clone())?;
+            return Ok(vec![result]);
         }
         let mut guard = std::mem::take(&mut accesses.domain.constraints);
         for number in (0..).take(accesses.runtimes.len()) {

@@ -1,0 +1,87 @@
+//! `parallelize-copies`: large copies between buffers become operations of `imap`, of which each thread does a part.
+//!
+//! One thread that copies what others have written waits for each line, and the others wait for it.
+//!
+//! Before, with `parallel-threshold=1000`:
+//!
+//! ```mlir
+//! memref.copy %a, %b : memref<64x64xf32> to memref<64x64xf32>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 63] ins(%a[d0, d1] : memref<64x64xf32>)
+//!     outs(%b[d0, d1] : memref<64x64xf32>) {
+//! ^bb0(%x: f32):
+//!   imap.yield %x : f32
+//! }
+//! ```
+//!
+//! Copies of dynamic sizes, and those inside of parallel loops, stay.
+
+use melior::ir::{ValueLike, operation::OperationLike};
+use tc_dialects::{
+    imap::{self, Access, Indexed, View},
+    mlir::{self, Builder, Op},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
+};
+use tc_ir::{Context, IndexingMap};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "parallelize-copies",
+    summary: "Turn large copies of buffers into operations that threads share",
+    anchor: "func.func",
+    options: &[PassOption {
+        name: "parallel-threshold",
+        description: "Elements below which a copy stays in one thread",
+        default: "262144",
+    }],
+    dependent_dialects: &["imap"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(threshold) = pass.options.number("parallel-threshold") else {
+        Report::op_error(pass.op, "'parallel-threshold' expects a number").emit();
+        return Err(Failure);
+    };
+    let mut copies = Vec::new();
+    mlir::walk(pass.op, &mut |op| {
+        let is_alone =
+            ["scf.parallel", "scf.forall"].iter().all(|it| mlir::ancestor(op, it).is_none());
+        if mlir::is(op, "memref.copy") && is_alone {
+            copies.push(op);
+        }
+    });
+    for copy in copies {
+        pass.enter(copy);
+        let extents = mlir::shape(mlir::operand(copy, 0).r#type()).into_iter();
+        let Some(extents) = extents.collect::<Option<Vec<i64>>>() else { continue };
+        if threshold <= extents.iter().fold(1, |all: i64, extent| all.saturating_mul(*extent)) {
+            share(copy, &extents);
+        }
+    }
+    Ok(())
+}
+
+fn share(copy: Op, extents: &[i64]) {
+    let ir = Context::new();
+    let identity = IndexingMap::identity(&ir, extents);
+    let access = |operand| Access::new(mlir::operand(copy, operand), identity.results.clone());
+    let view = View {
+        domain: IndexingMap { results: Vec::new(), ..identity.clone() },
+        runtimes: Vec::new(),
+        inputs: vec![access(0)],
+        outputs: vec![access(1)],
+        accumulators: Vec::new(),
+        ordered: false,
+        combiner: None,
+    };
+    let builder = Builder::before(copy).located(copy.location());
+    let (inside, arguments) = builder.inside(view.build(&ir, &builder, false).body());
+    imap::build_yield(&inside, &arguments);
+    mlir::erase(copy);
+}
