@@ -12,7 +12,7 @@ use crate::{
     },
     loops,
 };
-use melior::ir::ValueLike;
+use melior::ir::Type;
 use std::collections::BTreeMap;
 use tc_dialects::{
     imap::{Generic, Indexed, Start},
@@ -85,9 +85,9 @@ fn in_rows<'c>(
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
     loops.insert(place, Loop::stretches(row, STRETCH));
     let sums = PartialSums::of(nest, ranges, 1);
-    let parts = PartBuffers::allocate(nest, builder, row, sums.as_ref());
-    let rows = Rows { nest, row, tightening: &tightening, tested: &tested, parts };
-    outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
+    let places = Places::of(nest, row, sums.as_ref());
+    let rows = Rows { nest, row, tightening: &tightening, tested: &tested, places: &places };
+    outer_loops(nest, builder, scope, &loops, &places.types, &mut |builder, scope| {
         rows.start(builder, scope);
         match &sums {
             None => rows.fold(builder, scope, ranges),
@@ -97,48 +97,33 @@ fn in_rows<'c>(
     });
 }
 
-/// The accumulators of a row in memory: per accumulator a buffer for each part of its sum, or one
+/// The accumulators of a stretch in memory: per accumulator, the number of a scratch buffer for each part of its sum, or
 /// for the value. `None` is the destination, where it can hold the result.
-struct PartBuffers<'c> {
-    buffers: Vec<Vec<Option<Val<'c>>>>,
+struct Places<'c> {
+    buffers: Vec<Vec<Option<usize>>>,
     /// The part that is the result, per accumulator.
     results: Vec<usize>,
-    /// Whether a buffer has the elements of one stretch. Otherwise it is like the destination: the
-    /// stretches that run in parallel must not share one.
-    hold_stretch: bool,
+    /// The types of the scratch buffers.
+    types: Vec<Type<'c>>,
 }
 
-impl<'c> PartBuffers<'c> {
-    fn allocate(
-        nest: &Nest<'c>,
-        builder: &Builder<'c>,
-        row: Var,
-        sums: Option<&PartialSums>,
-    ) -> Self {
-        let hold_stretch = !nest.choices.parallel;
+impl<'c> Places<'c> {
+    fn of(nest: &Nest<'c>, row: Var, sums: Option<&PartialSums>) -> Self {
         let length = nest.extent(row).unwrap_or(STRETCH).min(STRETCH);
-        let allocate = |number: usize| {
-            let buffer = output_of(nest, number).buffer;
-            let shape = match hold_stretch {
-                true => vec![Some(length)],
-                false => mlir::shape(buffer.r#type()),
-            };
-            let dynamic: Vec<_> = (0..shape.len())
-                .filter(|dim| shape[*dim].is_none())
-                .map(|dim| builder.dim(buffer, dim))
-                .collect();
-            let ty = loops::memref(&shape, nest.accumulators[number].ty);
-            loops::build_scratch(builder, ty, &dynamic)
-        };
-        let (mut buffers, mut results) = (Vec::new(), Vec::new());
-        for number in 0..nest.accumulators.len() {
+        let (mut buffers, mut results, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, accumulator) in nest.accumulators.iter().enumerate() {
             let sums = sums.filter(|_| partial_sums::is_float_sum(nest, number));
             let (num_parts, result) = sums.map_or((1, 0), |it| (it.num_parts(), it.result()));
-            let buffer = |part| (part != result || !nest.is_paired()).then(|| allocate(number));
-            buffers.push((0..num_parts).map(buffer).collect());
+            let mut buffer = |part| {
+                (part != result || !nest.is_paired()).then(|| {
+                    types.push(loops::memref(&[Some(length)], accumulator.ty));
+                    types.len() - 1
+                })
+            };
+            buffers.push((0..num_parts).map(&mut buffer).collect());
             results.push(result);
         }
-        Self { buffers, results, hold_stretch }
+        Self { buffers, results, types }
     }
 }
 
@@ -153,7 +138,7 @@ struct Rows<'a, 'c> {
     row: Var,
     tightening: &'a BTreeMap<Var, Vec<usize>>,
     tested: &'a [usize],
-    parts: PartBuffers<'c>,
+    places: &'a Places<'c>,
 }
 
 impl<'c> Rows<'_, 'c> {
@@ -166,14 +151,13 @@ impl<'c> Rows<'_, 'c> {
         part: usize,
     ) -> (Val<'c>, Vec<Val<'c>>) {
         let output = output_of(self.nest, number);
-        let own = self.parts.buffers[number][part];
-        if let (Some(buffer), true) = (own, self.parts.hold_stretch) {
+        if let Some(own) = self.places.buffers[number][part] {
             let ((start, _), value) = (scope.stretches[&self.row], scope.values[&self.row]);
             let index = builder.value("arith.subi", &[value, start], builder.index_type());
-            return (buffer, vec![index]);
+            return (scope.scratch[own], vec![index]);
         }
         let indices = self.nest.exprs(builder, scope, &output.map.results, true);
-        (own.unwrap_or(output.buffer), indices)
+        (output.buffer, indices)
     }
 
     fn load(
@@ -203,13 +187,13 @@ impl<'c> Rows<'_, 'c> {
     fn start(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
         let nest = self.nest;
         let is_there = |number: usize, part: usize| {
-            part == self.parts.results[number]
-                && self.parts.buffers[number][part].is_none()
+            part == self.places.results[number]
+                && self.places.buffers[number][part].is_none()
                 && nest.accumulators[number].start == Start::Destination(number)
         };
         let missing: Vec<_> = (0..nest.accumulators.len())
             .flat_map(|number| {
-                (0..self.parts.buffers[number].len()).map(move |part| (number, part))
+                (0..self.places.buffers[number].len()).map(move |part| (number, part))
             })
             .filter(|(number, part)| !is_there(*number, *part))
             .collect();
@@ -220,7 +204,7 @@ impl<'c> Rows<'_, 'c> {
             // One accumulator may start from the destination that another one overwrites.
             let values: Vec<_> = missing
                 .iter()
-                .map(|(number, part)| match *part == self.parts.results[*number] {
+                .map(|(number, part)| match *part == self.places.results[*number] {
                     true => nest.start(builder, scope, *number),
                     false => nest.accumulators[*number].build_identity(builder),
                 })
@@ -295,7 +279,7 @@ impl<'c> Rows<'_, 'c> {
             return;
         }
         row_loop(nest, builder, scope, self.row, &[], false, &mut |builder, scope| {
-            let results = self.parts.results.iter().enumerate();
+            let results = self.places.results.iter().enumerate();
             let folded: Vec<_> =
                 results.map(|(number, part)| self.load(builder, scope, number, *part)).collect();
             nest.finish_and_store(builder, scope, folded);
