@@ -245,6 +245,9 @@ pub struct Compilation {
     /// Neither reassociates nor contracts floating-point operations.
     #[arg(long)]
     strict_fp: bool,
+    /// Does not round floats that the same operation widens again, like XLA: bf16 to f32, say.
+    #[arg(long, conflicts_with = "strict_fp")]
+    allow_excess_precision: bool,
     /// Rounds the dimensions of a TML program up to multiples of LENGTH. The default `target` is the
     /// number of doubles in a vector register, or less if padding takes too much memory.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
@@ -325,6 +328,7 @@ impl Compilation {
         };
         let mut codegen = Codegen::new(machine);
         (codegen.threads, codegen.strict_fp) = (self.threads, self.strict_fp);
+        codegen.excess_precision = self.allow_excess_precision;
         codegen.compile_threads = match self.mlir_print_ir_after_all {
             // Threads would print at the same time.
             true => 1,

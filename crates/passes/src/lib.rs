@@ -52,6 +52,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::copy_shared_destinations::PASS,
     &transform::deallocate_local_buffers::PASS,
     &transform::drop_argument_attributes::PASS,
+    &transform::drop_roundings::PASS,
     &transform::eliminate_dead_statements::PASS,
     &transform::expand_strided_copies::PASS,
     &transform::forward_statements::PASS,

@@ -115,6 +115,8 @@ pub struct Codegen {
     pub threads: usize,
     /// Neither reassociate nor contract floating-point operations.
     pub strict_fp: bool,
+    /// Do not round floats that the same operation widens again.
+    pub excess_precision: bool,
     /// The operations that a function may keep. In one with more, each becomes a function, which equal ones share.
     pub max_operations: usize,
     /// Threads that compile a large program.
@@ -133,8 +135,16 @@ impl Codegen {
     pub fn new(machine: Machine) -> Self {
         let (threads, max_operations) = (1, MAX_OPERATIONS);
         let compile_threads = thread::available_parallelism().map_or(1, usize::from);
-        let (strict_fp, profile, perf_map) = (false, false, false);
-        Self { machine, threads, strict_fp, max_operations, compile_threads, profile, perf_map }
+        Self {
+            machine,
+            threads,
+            strict_fp: false,
+            excess_precision: false,
+            max_operations,
+            compile_threads,
+            profile: false,
+            perf_map: false,
+        }
     }
 }
 

@@ -156,7 +156,11 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         codegen.machine.parallel_threshold() / 2,
         i64::from(registers) / 2 * codegen.machine.vector_length(32)
     );
-    let mut passes = vec![DROP_ATTRIBUTES, "func.func(imap-split-variables)"];
+    let mut passes = vec![DROP_ATTRIBUTES];
+    if codegen.excess_precision {
+        passes.push("func.func(drop-roundings)");
+    }
+    passes.push("func.func(imap-split-variables)");
     if parallel {
         passes.push(&split);
     }

@@ -43,7 +43,11 @@ const VALUES_PER_THREAD: i64 = 4;
 /// The passes from functions with destinations to kernels and a workspace. With `upstream`, functions may contain
 /// structured operations of `linalg` on tensors.
 pub(super) fn to_kernels(codegen: &Codegen, upstream: bool) -> String {
-    outline(resident_blocks(&codegen.machine, BLOCK), codegen.strict_fp, upstream)
+    let kernels = outline(resident_blocks(&codegen.machine, BLOCK), codegen.strict_fp, upstream);
+    match codegen.excess_precision {
+        true => format!("func.func(drop-roundings),{kernels}"),
+        false => kernels,
+    }
 }
 
 /// [`to_kernels`] for a GPU that so many folds keep busy.
