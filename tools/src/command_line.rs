@@ -182,6 +182,12 @@ impl Execution {
                  for a GPU, try '--device=emulator --json'",
             );
         }
+        if codegen.excess_precision && matches!(self.check, Some(Check::Interpreter)) {
+            return usage(
+                "'--check' compares with the interpreter, which rounds as the program says; \
+                 remove '--allow-excess-precision'",
+            );
+        }
         match &self.device {
             Some(_) if self.bench => usage(
                 "'--bench' cannot measure devices; '--json' prints the counts of the emulator",
