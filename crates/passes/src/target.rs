@@ -186,6 +186,9 @@ pub trait CostModel {
 
     /// The most tensors that an operation accesses at each of its points, if it is made of several.
     fn max_streams(&self) -> usize;
+
+    /// Whether folds may round in another order.
+    fn reassociates(&self) -> bool;
 }
 
 /// The cost model of machines on which a load from memory costs more than a few operations: all of today's.
@@ -193,11 +196,13 @@ pub trait CostModel {
 pub struct MemoryBound {
     /// [`CostModel::max_recompute`].
     pub max_recompute: usize,
+    /// [`CostModel::reassociates`].
+    pub reassociates: bool,
 }
 
 impl Default for MemoryBound {
     fn default() -> Self {
-        Self { max_recompute: 16 }
+        Self { max_recompute: 16, reassociates: true }
     }
 }
 
@@ -226,6 +231,10 @@ impl CostModel for MemoryBound {
     /// Prefetchers follow about as many streams, and a cache has as few ways.
     fn max_streams(&self) -> usize {
         16
+    }
+
+    fn reassociates(&self) -> bool {
+        self.reassociates
     }
 }
 

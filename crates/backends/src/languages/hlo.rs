@@ -183,8 +183,9 @@ fn main<'c>(module: &melior::ir::Module<'c>) -> Option<mlir::Op<'c>> {
 /// # Errors
 /// A pass failed, which the diagnostics of the context explain.
 pub(crate) fn fuse(module: &mut melior::ir::Module, request: &Request) -> Result<(), Error> {
-    let fuse = if request.no_fuse { "" } else { ",imap-fuse,canonicalize,cse" };
-    Ok(run_pipeline(module, &format!("canonicalize,cse{fuse}"))?)
+    let mut passes = vec!["canonicalize,cse".to_string()];
+    passes.extend(request.fusion());
+    Ok(run_pipeline(module, &passes.join(","))?)
 }
 
 fn layout(array: &ArrayShape) -> Layout {

@@ -207,8 +207,9 @@ impl<'c> program::Program<'c> for Program<'c> {
             }
             false => copy(&self.prepared(&function)?.module)?,
         };
-        let fuse = if request.no_fuse { "" } else { ",imap-fuse,canonicalize,cse" };
-        run_pipeline(&mut module, &format!("{TO_IMAP},canonicalize,cse{fuse}"))?;
+        let mut passes = vec![format!("{TO_IMAP},canonicalize,cse")];
+        passes.extend(request.fusion());
+        run_pipeline(&mut module, &passes.join(","))?;
         Ok(Lowered::plain(module, function))
     }
 

@@ -188,9 +188,7 @@ impl<'c> program::Program<'c> for Program<'c> {
             format!("tc-runtime-checks{{kind={}}}", request.kind_of_checks()),
             format!("convert-tc-to-imap,{TO_IMAP},canonicalize,cse"),
         ]);
-        if !request.no_fuse {
-            passes.push("imap-fuse,canonicalize,cse".to_string());
-        }
+        passes.extend(request.fusion());
         // The warnings of inference have been reported when the file was opened.
         let silence = report::collect(self.context);
         let result = run_pipeline(&mut module, &passes.join(","));

@@ -83,9 +83,7 @@ impl<'c> Program<'c> {
             passes.push(format!("tml-pad{{vector-length={vector_length}}}"));
         }
         passes.push("convert-tml-to-imap,canonicalize,cse".into());
-        if !request.no_fuse {
-            passes.push("imap-fuse,canonicalize,cse".into());
-        }
+        passes.extend(request.fusion());
         passes.join(",")
     }
 }

@@ -82,7 +82,7 @@ pub struct Request {
     pub no_fuse: bool,
     /// TML: the padding of dimensions.
     pub padding: Option<Padding>,
-    /// TML: whether products and contractions are evaluated in the written order.
+    /// Whether sums of sums, and the products and contractions of TML, are evaluated in the written order.
     pub keep_order: bool,
 }
 
@@ -90,6 +90,12 @@ impl Request {
     /// A request for an entry.
     pub fn of(entry: &str) -> Self {
         Self { entry: Some(entry.to_string()), ..Self::default() }
+    }
+
+    /// The passes that fuse operations, if the request asks for them.
+    pub fn fusion(&self) -> Option<String> {
+        let fuse = format!("imap-fuse{{strict-fp={}}},canonicalize,cse", self.keep_order);
+        (!self.no_fuse).then_some(fuse)
     }
 
     /// Adds the shapes of inputs. With [`dynamic`](Self::dynamic), only the element types and ranks count.

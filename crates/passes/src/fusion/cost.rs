@@ -3,7 +3,7 @@
 
 use super::{
     candidate::{Candidate, body_size, body_work},
-    legality::{Composition, Merge, Rejection, check_reads, compose, merge},
+    legality::{Composition, Form, Merge, Rejection, check_reads, compose, merge},
 };
 use crate::target::{CostModel, Recomputation};
 use melior::ir::operation::OperationLike;
@@ -153,8 +153,15 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
 /// Whether the fused operation does not repeat work, and is small enough for LLVM.
 fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> {
     let (ir, consumer, producer) = (it.ir, &it.consumer, &it.producer);
-    if !it.epilogue {
-        check_recompute(ir, consumer, producer, &it.reads, model)?;
+    match it.form {
+        Form::Producer => check_recompute(ir, consumer, producer, &it.reads, model)?,
+        Form::Epilogue => {}
+        // Each factor of a product is read for many results, from a register block.
+        Form::Fold if !producer.view.reads_once(ir) => return Err(Rejection::Product),
+        Form::Fold if producer.generic.rounds() && !model.reassociates() => {
+            return Err(Rejection::Ordered);
+        }
+        Form::Fold => {}
     }
     let size = body_size(consumer.generic.op()) + it.reads.len() * body_size(producer.generic.op());
     if model.max_body() < size {

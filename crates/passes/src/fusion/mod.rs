@@ -1,6 +1,6 @@
 //! `imap-fuse`: composes a producer's indexing maps into those of its consumer.
 //!
-//! Two rewrites come first, tried on every pair of an `imap.generic` and one in the same block whose result it
+//! Three rewrites come first, tried on every pair of an `imap.generic` and one in the same block whose result it
 //! reads, in bodies of loops and branches too, last consumers first, until neither applies:
 //!
 //! * **Producer into consumer.** A producer without reductions is computed where it is
@@ -9,17 +9,19 @@
 //!   with map `g . inverse(o) . f`. One copy of the body per distinct `f`.
 //! * **Epilogue.** A consumer without reductions, which reads each element of a reduction's
 //!   result once, becomes the epilogue of the reduction.
+//! * **Fold of a fold.** Two sums, one of the results of the other one, are one sum, as are two maxima and so on. A
+//!   product stays, because its register blocks read each factor for several results.
 //!
-//! Results are unchanged: the same operations happen in the same order per element, nothing is
-//! computed that the producer does not compute, and memory that it reads does not change before
-//! the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
+//! Results are unchanged, except that a fold of a fold rounds in another order: the same operations happen in the same
+//! order per element, nothing is computed that the producer does not compute, and memory that it reads does not change
+//! before the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
 //! the work of its body times the number of reads stays within `max-recompute`. One whose result
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
 //! reads fewer elements than it writes, is computed by each of its readers. So is, once nothing else can be
 //! fused, a producer with a few consumers, if all of them can take it in and then access fewer elements than with
 //! the stored result.
 //!
-//! A third rewrite comes last, tried on operations that share a tensor:
+//! A fourth rewrite comes last, tried on operations that share a tensor:
 //!
 //! * **Merge.** Operations on the same points become one that has the results of both, such as two sums of one tensor.
 //!   The second one may read what the first one writes at the same point. Products stay apart: a register block holds
@@ -55,7 +57,7 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: `max-recompute` (default 16). Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
+//! Options: `max-recompute` (default 16), `strict-fp`. Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
 //! computed once; `unfolded` for each that folds one value; `apart` and `unmerged` for
 //! each pair that is left, with both maps and the reason; `linalg` for each operation of that
 //! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
@@ -96,11 +98,18 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-fuse",
     summary: "Fuse producers into consumers by composing indexing maps",
     anchor: "builtin.module",
-    options: &[PassOption {
-        name: "max-recompute",
-        description: "The most operations per element that may be computed again",
-        default: "16",
-    }],
+    options: &[
+        PassOption {
+            name: "max-recompute",
+            description: "The most operations per element that may be computed again",
+            default: "16",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Do not fold floating-point numbers in another order",
+            default: "false",
+        },
+    ],
     dependent_dialects: &["arith", "imap", "tensor"],
     run,
 };
@@ -110,6 +119,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         tc_dialects::report::Report::op_error(pass.op, "'max-recompute' expects a number").emit();
         return Err(Failure);
     };
+    let model = MemoryBound {
+        max_recompute: max_recompute.max(0) as usize,
+        reassociates: !pass.options.flag("strict-fp"),
+    };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(module) {
         if function.region_count() == 1
@@ -117,8 +130,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         {
             pass.enter(function);
             linalg::remark_not_fused(function, PASS.argument);
-            let max_recompute = max_recompute.max(0) as usize;
-            fuse_function(function, block, &MemoryBound { max_recompute });
+            fuse_function(function, block, &model);
         }
     }
     Ok(())
@@ -310,12 +322,12 @@ fn fuse_all<'c>(
         }
         let Some((producer, plan)) = find_fusion(ir, consumer, costs) else { continue };
         let maps = remarks.are_recorded.then(|| plan.maps());
+        let form = plan.form.name();
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
         remarks.passed(fused, "fused", || {
-            let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
             let (consumer, producer) = maps.unwrap_or_default();
-            vec![("As", kind.to_string()), ("ConsumerMap", consumer), ("ProducerMap", producer)]
+            vec![("As", form.to_string()), ("ConsumerMap", consumer), ("ProducerMap", producer)]
         });
         num_fused += 1;
         if mlir::results(producer.op()).iter().all(|result| mlir::uses(*result).is_empty()) {

@@ -53,7 +53,7 @@ impl<'c, 'i> Merge<'c, 'i> {
         let own = Copied { inputs: own_inputs, ..Copied::unchanged(ir, &first.view) };
         let base = first.view.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(&second.view, base, &self.dims);
-        let other = Copied { inputs: Vec::new(), dims, runtimes };
+        let other = Copied { inputs: Vec::new(), dims, runtimes, ranges: Vec::new() };
         let first_results = mlir::results(first_op);
         let mut sources = Vec::new();
         for access in &second.view.inputs {
@@ -153,6 +153,6 @@ impl Copied {
     fn unchanged(ir: &tc_ir::Context, view: &View) -> Self {
         let dims: Vec<Expr> = (0..view.domain.dims.len() as u32).map(|dim| ir.dim(dim)).collect();
         let runtimes = (0..view.runtimes.len() as u32).map(|number| ir.runtime(number)).collect();
-        Self { inputs: Vec::new(), dims, runtimes }
+        Self { inputs: Vec::new(), dims, runtimes, ranges: Vec::new() }
     }
 }

@@ -2,7 +2,10 @@
 
 mod merge;
 
-use super::{candidate::Candidate, legality::Composition};
+use super::{
+    candidate::Candidate,
+    legality::{Composition, Form},
+};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
@@ -211,6 +214,8 @@ struct Copied {
     /// Its dimension and runtime variables.
     dims: Vec<Expr>,
     runtimes: Vec<Expr>,
+    /// Its range variables; none if they have the same numbers.
+    ranges: Vec<Expr>,
 }
 
 impl Copied {
@@ -218,14 +223,17 @@ impl Copied {
         match var {
             Var::Dim(number) => self.dims.get(number as usize).copied(),
             Var::Runtime(number) => self.runtimes.get(number as usize).copied(),
-            Var::Range(_) => None,
+            Var::Range(number) => self.ranges.get(number as usize).copied(),
         }
     }
 }
 
 impl<'c, 'i> Composition<'c, 'i> {
     pub(super) fn build(self) -> Generic<'c> {
-        if self.epilogue { self.build_epilogue() } else { self.build_producer() }
+        match self.form {
+            Form::Epilogue => self.build_epilogue(),
+            Form::Producer | Form::Fold => self.build_producer(),
+        }
     }
 
     fn builder(&self) -> Builder<'c> {
@@ -246,7 +254,15 @@ impl<'c, 'i> Composition<'c, 'i> {
     ) -> Copied {
         let base = self.consumer.view.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(&self.producer.view, base, dims);
-        let mut copied = Copied { inputs: Vec::new(), dims, runtimes };
+        let ranges = match self.form {
+            Form::Fold => {
+                let first = self.consumer.view.domain.ranges.len() as u32;
+                let count = self.producer.view.domain.ranges.len() as u32;
+                (first..first + count).map(|number| self.ir.range(number)).collect()
+            }
+            Form::Producer | Form::Epilogue => Vec::new(),
+        };
+        let mut copied = Copied { inputs: Vec::new(), dims, runtimes, ranges };
         for input in &self.producer.view.inputs {
             let mut access = input.clone();
             access.substitute(self.ir, &|var| copied.replacement(var));
@@ -285,6 +301,11 @@ impl<'c, 'i> Composition<'c, 'i> {
                 Some(read) => {
                     let (dims, guard) = (&self.dims[read], &access.guard);
                     let copied = self.add_producer_inputs(&mut frame, dims, guard, access.fill);
+                    if self.form == Form::Fold {
+                        let replacement = |var| copied.replacement(var);
+                        let ranges = moved_ranges(ir, &self.producer.view, &replacement);
+                        frame.domain.ranges.extend(ranges);
+                    }
                     bodies.insert(number, copied);
                 }
                 None => {
@@ -340,17 +361,7 @@ impl<'c, 'i> Composition<'c, 'i> {
         let base = consumer.view.runtimes.len();
         let (_, runtimes) = frame.add_runtimes(&producer.view, base, &self.dims[0]);
         let replacement = in_place_of_runtimes(&runtimes);
-        frame.domain.ranges = producer
-            .view
-            .domain
-            .ranges
-            .iter()
-            .map(|variable| Variable {
-                name: variable.name.clone(),
-                lower: variable.lower.map(|bound| ir.substitute(bound, &replacement)),
-                upper: variable.upper.map(|bound| ir.substitute(bound, &replacement)),
-            })
-            .collect();
+        frame.domain.ranges = moved_ranges(ir, &producer.view, &replacement);
         let copied = self.add_producer_inputs(&mut frame, &self.dims[0], &[], None);
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for (number, access) in consumer.view.inputs.iter().enumerate() {
@@ -392,6 +403,20 @@ impl<'c, 'i> Composition<'c, 'i> {
     }
 }
 
+/// The range variables of an operation, with other variables in their bounds.
+fn moved_ranges(
+    ir: &Context,
+    view: &View,
+    replacement: &dyn Fn(Var) -> Option<Expr>,
+) -> Vec<Variable> {
+    let moved = |variable: &Variable| Variable {
+        name: variable.name.clone(),
+        lower: variable.lower.map(|bound| ir.substitute(bound, replacement)),
+        upper: variable.upper.map(|bound| ir.substitute(bound, replacement)),
+    };
+    view.domain.ranges.iter().map(moved).collect()
+}
+
 /// Copies a block with these arguments and variables. Returns the yielded values.
 fn copy_body<'c>(
     frame: &Frame<'c, '_>,
@@ -414,13 +439,11 @@ fn copy_body<'c>(
             if let Some(inside) = Inside::cast(asked) {
                 inside.substitute(frame.ir, &|var| copied.replacement(var));
             }
-            let Some(Var::Dim(number)) =
-                mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten()
-            else {
+            let asks = mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten();
+            let Some(expr) = asks.and_then(|var| copied.replacement(var)) else {
                 continue;
             };
-            let dim = copied.dims[number as usize];
-            let value = build_index(frame, &Builder::before(asked), dim);
+            let value = build_index(frame, &Builder::before(asked), expr);
             if asked == copy {
                 values.insert(mlir::result(op, 0), value);
             }

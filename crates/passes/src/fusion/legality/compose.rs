@@ -1,6 +1,9 @@
-//! A producer without reductions is computed where it is read: its maps are composed with the map of the read.
+//! A producer is computed where it is read: its maps are composed with the map of the read.
 
-use super::{Composition, Rejection, epilogue::check_epilogue, memory::check_memory};
+use super::{
+    Composition, Form, Rejection, epilogue::check_epilogue, folds::check_folds,
+    memory::check_memory,
+};
 use crate::fusion::{
     apply::{Frame, in_place_of_runtimes},
     candidate::Candidate,
@@ -70,13 +73,19 @@ pub(in crate::fusion) fn compose<'c, 'i>(
             })
         })
         .collect();
-    let epilogue = producer.is_reduction();
-    if epilogue {
-        check_epilogue(ir, &consumer, &producer, &reads, &dims)?;
+    let form = match (producer.is_reduction(), consumer.is_reduction()) {
+        (false, _) => Form::Producer,
+        (true, false) => Form::Epilogue,
+        (true, true) => Form::Fold,
+    };
+    match form {
+        Form::Producer => {}
+        Form::Epilogue => check_epilogue(ir, &consumer, &producer, &reads, &dims)?,
+        Form::Fold => check_folds(ir, &consumer, &producer, &reads, &dims)?,
     }
     check_index_uses(ir, &consumer, &producer, &dims)?;
     check_written(ir, &consumer, &producer, &reads, &dims)?;
-    Ok(Composition { ir, consumer, producer, reads, dims, epilogue })
+    Ok(Composition { ir, consumer, producer, reads, dims, form })
 }
 
 /// Whether guards allow to compute the producer where it is read. Where the guard of that read fails,

@@ -16,9 +16,6 @@ pub(super) fn check_epilogue(
     reads: &[usize],
     dims: &[Vec<Expr>],
 ) -> Result<(), Rejection> {
-    if consumer.is_reduction() {
-        return Err(Rejection::TwoFolds);
-    }
     if !consumer.view.domain.constraints.is_empty() {
         return Err(Rejection::ConstrainedConsumer);
     }
@@ -30,11 +27,17 @@ pub(super) fn check_epilogue(
     if maps.len() != 1 {
         return Err(Rejection::SeveralMaps);
     }
+    check_read_once(ir, &dims[0], &consumer.view.looping_dims(ir))
+}
+
+/// Whether each point of these variables reads another element: `dims` are the dimension variables of the producer over
+/// those of the consumer.
+pub(super) fn check_read_once(ir: &Context, dims: &[Expr], vars: &[Var]) -> Result<(), Rejection> {
     let mut used = BTreeSet::new();
-    for expr in &dims[0] {
-        let vars: Vec<_> =
+    for expr in dims {
+        let own: Vec<_> =
             ir.vars(*expr).into_iter().filter(|var| !matches!(var, Var::Runtime(_))).collect();
-        let var = match vars[..] {
+        let var = match own[..] {
             [] => continue,
             [var] => var,
             _ => {
@@ -46,7 +49,7 @@ pub(super) fn check_epilogue(
             return Err(Rejection::NotOnce);
         }
     }
-    if !consumer.view.looping_dims(ir).iter().all(|var| used.contains(var)) {
+    if !vars.iter().all(|var| used.contains(var)) {
         return Err(Rejection::FoldAgain);
     }
     Ok(())

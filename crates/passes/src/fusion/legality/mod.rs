@@ -3,6 +3,7 @@
 
 mod compose;
 mod epilogue;
+mod folds;
 mod memory;
 mod merge;
 
@@ -71,8 +72,11 @@ pub enum Rejection {
     /// A fold of a fold.
     #[error("both are reductions")]
     TwoFolds,
+    /// A fold of a fold would take its values in another order.
+    #[error("a fold keeps the order of its values")]
+    Ordered,
     /// The fold has a start that is a tensor.
-    #[error("the producer accumulates into a tensor that is there")]
+    #[error("the producer accumulates from a value that is there")]
     FoldsIntoTensor,
     /// An epilogue has one value of the fold.
     #[error("the consumer reads the reduction through several maps")]
@@ -155,8 +159,29 @@ pub(super) struct Composition<'c, 'i> {
     pub(super) reads: Vec<usize>,
     /// Per read, the producer's dimension variables over the consumer's variables.
     pub(super) dims: Vec<Vec<Expr>>,
-    /// Whether the producer is a fold, of which the consumer becomes the epilogue.
-    pub(super) epilogue: bool,
+    pub(super) form: Form,
+}
+
+/// What becomes of a producer.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// An operation on elements is computed where it is read.
+    Producer,
+    /// The consumer becomes the epilogue of a fold.
+    Epilogue,
+    /// A fold becomes a part of another one.
+    Fold,
+}
+
+impl Form {
+    /// The word in remarks.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Producer => "producer",
+            Self::Epilogue => "epilogue",
+            Self::Fold => "fold",
+        }
+    }
 }
 
 impl Composition<'_, '_> {
