@@ -22,6 +22,7 @@ pub const FEATURES: &[&str] = &[
     "a dynamic size",
     "a fold",
     "a fold from the destination",
+    "a fold of a fold",
     "a fraction",
     "a guard",
     "a guard on a runtime variable",
@@ -121,6 +122,11 @@ pub fn features(program: &Program) -> Vec<&'static str> {
         outputs.iter().any(|it| ["add", "maxs"].contains(&it.combiner)),
         "a fold from the destination",
     );
+    let folds_again = |it: &Operation| {
+        let is_plain = it.outputs.iter().all(|it| it.body.is_empty());
+        is_plain && it.inputs.len() == 1 && !it.ranges.is_empty()
+    };
+    note(operations.iter().any(folds_again), "a fold of a fold");
     let values = program.arguments.iter().flat_map(|it| &it.values);
     note(values.into_iter().any(|it| it.fract() != 0.0), "a fraction");
     note(text.contains("Max("), "a max");
@@ -227,7 +233,8 @@ pub fn generate(seed: u64) -> Program {
         if it.random.chance(4) { it.random.between(33, 42) } else { it.random.between(1, 5) };
     for _ in 0..count {
         let twin = if it.random.chance(20) { it.twin() } else { None };
-        let operation = twin.unwrap_or_else(|| it.operation());
+        let fold = if twin.is_none() && it.random.chance(12) { it.fold_of_fold() } else { None };
+        let operation = twin.or(fold).unwrap_or_else(|| it.operation());
         it.program.operations.push(operation);
     }
     let last = it.program.operations.len() - 1;
@@ -298,6 +305,78 @@ impl Generator {
         }
         self.twins.extend([number, number + 1]);
         Some(twin)
+    }
+
+    /// A fold of a tensor of at least two dimensions over some of them, and one of its results, which folds in the same
+    /// way. The first one becomes a part of the program. `None` if there is no such tensor.
+    fn fold_of_fold(&mut self) -> Option<Operation> {
+        let source = self.source();
+        let rank = self.program.shape(source).len();
+        if rank < 2 {
+            return None;
+        }
+        let combiners = ["add from identity", "maxs from identity", "mins from identity"];
+        let combiner = *self.random.pick(&combiners);
+        let inner = self.plain_fold(source, combiner);
+        self.program.operations.push(inner);
+        Some(self.plain_fold(Source::Result(self.program.operations.len() - 1, 0), combiner))
+    }
+
+    /// A fold of a tensor over some of its dimensions, the last of them for sure.
+    fn plain_fold(&mut self, source: Source, combiner: &'static str) -> Operation {
+        let extents = self.program.shape(source).to_vec();
+        let rank = extents.len();
+        let (mut dims, mut ranges, mut position) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut shape, mut target) = (Vec::new(), Vec::new());
+        for (number, extent) in extents.into_iter().enumerate() {
+            let upper = match extent {
+                Extent::Fixed(extent) => constant(extent - 1),
+                Extent::Size(size) => Index::Add(boxed(Var::Runtime(size)), Box::new(constant(-1))),
+            };
+            let is_kept = number + 1 < rank && self.random.chance(60);
+            let (list, var) = match is_kept {
+                true => (&mut dims, Var::Dim(shape.len())),
+                false => (&mut ranges, Var::Range(position.len() - shape.len())),
+            };
+            list.push((constant(0), upper));
+            position.push(Index::Var(var));
+            if is_kept {
+                shape.push(extent);
+                target.push(Index::Var(var));
+            }
+        }
+        if dims.is_empty() {
+            dims.push((constant(0), constant(0)));
+            shape.push(Extent::Fixed(1));
+            target.push(constant(0));
+        }
+        let size = |size| {
+            let (source, guard) = (RuntimeSource::Size(size), Guard::default());
+            Runtime { source, bounds: (0, 1 << 31), guard }
+        };
+        Operation {
+            scan: None,
+            scatter: None,
+            is_ordered: false,
+            monoid: None,
+            dims,
+            ranges,
+            runtimes: (0..self.program.sizes.len()).map(size).collect(),
+            constraints: Vec::new(),
+            inputs: vec![Input { source, position, guard: Guard::default() }],
+            tested: [Vec::new(), Vec::new()],
+            outputs: vec![Output {
+                shape,
+                init: Init::Empty,
+                position: target,
+                combiner,
+                first: Operand::Input(0),
+                body: Vec::new(),
+                epilogue: Vec::new(),
+            }],
+            has_epilogue: false,
+            has_own_sum: false,
+        }
     }
 
     /// Something to read: an earlier result, most of the time.

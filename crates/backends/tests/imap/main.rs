@@ -27,6 +27,7 @@ use std::{
 };
 use tc_backends::{Codegen, cpu, interp::compare, nvvm::emulator, runtime::Tensor};
 use tc_dialects::{
+    imap::{Generic, Indexed},
     mlir::{self, Builder},
     report,
 };
@@ -77,6 +78,16 @@ fn num_with_several_results(module: &Module) -> usize {
     count
 }
 
+/// The most range variables of an operation: a fold of a fold has those of both.
+fn most_ranges(module: &Module) -> usize {
+    let mut most = 0;
+    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
+        let ranges = Generic::cast(op).map(|it| it.frozen_domain().counts().1);
+        most = most.max(ranges.unwrap_or(0));
+    });
+    most
+}
+
 /// Checks a program, fused or not.
 fn check(program: &Program, seed: u64) -> Result<Stats, String> {
     let result = catch_unwind(AssertUnwindSafe(|| check_program(program, seed)));
@@ -108,6 +119,7 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         let first = passes::interpret(&module, "f", &inputs).map_err(|error| error.to_string())?;
         let text = module.as_operation().to_string();
         let (before, several) = (num_generics(&module), num_with_several_results(&module));
+        let ranges = most_ranges(&module);
         run_pipeline(&mut module, "canonicalize,cse,imap-fuse,canonicalize,cse")
             .map_err(|error| said(error.to_string()))?;
         if num_generics(&module) < before {
@@ -115,6 +127,9 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         }
         if several < num_with_several_results(&module) {
             stats.changes.insert("merged".to_string(), 1);
+        }
+        if ranges < most_ranges(&module) {
+            stats.changes.insert("fold of a fold".to_string(), 1);
         }
         let fused = passes::interpret(&module, "f", &inputs);
         let fused = fused.map_err(|error| format!("fused: {error}\n{text}"))?;
@@ -261,6 +276,7 @@ fn passes_keep_the_meaning_of_random_programs() {
             "imap-tile",
             "imap-outline",
             "merged",
+            "fold of a fold",
             "call",
             "steps of loops",
         ];
