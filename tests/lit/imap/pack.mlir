@@ -193,3 +193,23 @@ func.func @strided(%x: tensor<8x16x33xf32>, %k: tensor<64x16x3xf32>) -> tensor<8
   } -> tensor<8x64x16xf32>
   return %r : tensor<8x64x16xf32>
 }
+
+// -----
+
+// Results with stride 2 are computed as neighbours, and copied to their places.
+// CHECK-LABEL: func.func @interleaved
+// CHECK:         %[[T:.*]] = imap.generic (f, i, r)[s, k]
+// CHECK-SAME:      outs(%{{.*}}[f, r, i] : tensor<8x2x16xf32>) fold [add f32]
+// CHECK:         %[[Y:.*]] = imap.generic (d0, d1, d2) domain: d0 in [0, 7], d1 in [0, 1], d2 in [0, 15]
+// CHECK-SAME:      ins(%[[T]][d0, d1, d2] : tensor<8x2x16xf32>) outs(%{{.*}}[d0, d2 * 2 + d1] : tensor<8x32xf32>) {
+// CHECK:         return %[[Y]]
+func.func @interleaved(%x: tensor<64x18xf32>, %w: tensor<3x64x8xf32>) -> tensor<8x32xf32> {
+  %e = tensor.empty() : tensor<8x32xf32>
+  %r = imap.generic (f, i, r)[s, k] domain: f in [0, 7], i in [0, 15], r in [0, 1], s in [0, 2], k in [0, 63], (r + s) mod 2 in [0, 0]
+      ins(%x[k, i + (r + s) floordiv 2], %w[s, k, f] : tensor<64x18xf32>, tensor<3x64x8xf32>) outs(%e[f, 2 * i + r] : tensor<8x32xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<8x32xf32>
+  return %r : tensor<8x32xf32>
+}

@@ -106,3 +106,16 @@ func.func @by_hand(%a: memref<60x64xf32>, %c: memref<60x96xf32>) {
   }
   return
 }
+
+// A constraint on lanes that are a range bounds their loop.
+// CHECK-LABEL: func.func @bounded_lanes(
+// CHECK: attributes {imap.schedule = #imap.schedule<order [c, f, q, k], vector [c = 4, f = 3, k = 8] lanes k>}
+func.func @bounded_lanes(%x: memref<8x130xf32>, %g: memref<16x128xf32>, %y: memref<16x8x3xf32>) {
+  imap.generic (f, c, q)[k] domain: f in [0, 15], c in [0, 7], q in [0, 2], k in [0, 127], q + k in [1, 128]
+      ins(%x[c, q + k], %g[f, k] : memref<8x130xf32>, memref<16x128xf32>) outs(%y[f, c, q] : memref<16x8x3xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }
+  return
+}

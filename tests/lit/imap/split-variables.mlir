@@ -64,3 +64,19 @@ func.func @kept(%x: tensor<6x4xf32>) -> (tensor<23xf32>, tensor<f32>) {
   } -> tensor<f32>
   return %r, %s : tensor<23xf32>, tensor<f32>
 }
+
+// A transposed convolution: the columns of results become steps and residues, and the constraint names the residue only.
+// CHECK-LABEL: func.func @transposed
+// CHECK: imap.generic (i, d1)[s, k] domain: i in [0, 1], d1 in [0, 15], s in [0, 2], k in [0, 63], (i + s) mod 2 in [0, 0]
+// CHECK-SAME: ins(%arg0[k, d1 + (i + s) / 2], %arg1[s, k]
+// CHECK-SAME: outs(%{{.*}}[i + d1 * 2] : tensor<32xf32>)
+func.func @transposed(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<32xf32> {
+  %e = tensor.empty() : tensor<32xf32>
+  %r = imap.generic (i)[s, k] domain: i in [0, 31], s in [0, 2], k in [0, 63], (i + s) mod 2 in [0, 0]
+      ins(%x[k, (i + s) floordiv 2], %w[s, k] : tensor<64x18xf32>, tensor<3x64xf32>) outs(%e[i] : tensor<32xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<32xf32>
+  return %r : tensor<32xf32>
+}

@@ -96,7 +96,7 @@ func.func @interior(%x: memref<64x16xf32>, %w: memref<3x16x8xf32>, %o: memref<64
   return
 }
 
-// The lanes are a range that the constraint is about: no blocks.
+// The lanes are a short range that the constraint is about: no blocks.
 // CHECK-LABEL: func.func @padded_lanes(
 // CHECK-NOT:     vector
 func.func @padded_lanes(%x: memref<6xf32>, %w: memref<3x2xf32>, %o: memref<3x4xf32>) {

@@ -89,6 +89,12 @@ impl Parts {
         for access in view.accesses_mut() {
             access.subscripts.iter_mut().for_each(|it| *it = simplifier.simplify(*it));
         }
+        // The bounds decide what constraints are, which do not hold everywhere.
+        let mut of_bounds =
+            Simplifier::for_map(ir, &IndexingMap { constraints: Vec::new(), ..domain });
+        for constraint in &mut view.domain.constraints {
+            constraint.expr = of_bounds.simplify(constraint.expr);
+        }
         let new = view.build(ir, &builder, generic.epilogue().is_some());
         self.copy_body(ir, &builder, generic.body(), new.body(), vars);
         if let (Some(from), Some(to)) = (generic.epilogue(), new.epilogue()) {

@@ -19,7 +19,9 @@
 //! ```
 //!
 //! A variable is split if it is an operand of a division by a constant that divides the number of its values. A range
-//! of an ordered fold stays as it is. Remark: `split`, with the divisor.
+//! of an ordered fold stays as it is. The variable along which the results of a fold are neighbours is split also if a sum
+//! with it is divided, as in a transposed convolution: `(i + s) mod 2 = 0` does not depend on `i / 2`. Remark: `split`,
+//! with the divisor.
 
 use super::parts::{Parts, extent};
 use melior::ir::operation::OperationLike;
@@ -68,20 +70,36 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The variable along which all results of a fold are neighbours.
+fn row(ir: &Context, view: &View) -> Option<Var> {
+    let lasts = view.outputs.iter().map(|it| ir.as_var(*it.subscripts.last()?));
+    let lasts: Vec<_> = lasts.collect::<Option<_>>()?;
+    let first = *lasts.first()?;
+    let is_fold = !view.domain.ranges.is_empty();
+    (is_fold && lasts.iter().all(|var| *var == first)).then_some(first)
+}
+
 /// The parts of a variable that a subscript divides.
 fn divided(ir: &Context, generic: Generic) -> Option<Parts> {
     let view = View::of(ir, generic);
-    let subscripts: Vec<Expr> =
+    let mut subscripts: Vec<Expr> =
         view.accesses().flat_map(|it| it.subscripts.iter().copied()).collect();
     let keeps_order = generic.keeps_order();
     let bounds = view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten();
     let bounding = ir.vars_of_all(&bounds.collect::<Vec<_>>());
+    let row = row(ir, &view);
+    if row.is_some() {
+        subscripts.extend(view.domain.constraints.iter().map(|it| it.expr));
+    }
     ir.topological(&subscripts).into_iter().find_map(|expr| {
         let (Node::FloorDiv(dividend, divisor) | Node::Mod(dividend, divisor)) = ir.node(expr)
         else {
             return None;
         };
-        let (var, size) = (ir.as_var(dividend)?, ir.as_constant(divisor)?);
+        let var = ir
+            .as_var(dividend)
+            .or_else(|| row.filter(|row| ir.coefficient(dividend, *row) == Some(1)));
+        let (var, size) = (var?, ir.as_constant(divisor)?);
         let is_free = match var {
             Var::Dim(_) => true,
             Var::Range(_) => !keeps_order,

@@ -165,6 +165,7 @@ impl<'a, 'c> Block<'a, 'c> {
         tightening.values_mut().for_each(|it| it.retain(|number| !holding.contains(number)));
         tested.retain(|number| !holding.contains(number));
         let lane = self.tiling.lane;
+        let bounds = tightening.get(&lane).map(Vec::as_slice).unwrap_or_default();
         let mut fold =
             |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
                 let outer = match ranges.split_last() {
@@ -183,7 +184,7 @@ impl<'a, 'c> Block<'a, 'c> {
                             .tiling
                             .lane_is_range()
                         {
-                            true => self.along_lanes(inside, scope, lane, held),
+                            true => self.along_lanes(inside, scope, bounds, held),
                             false => self.in_lanes(inside, scope, &masked, held),
                         })
                     },
@@ -241,10 +242,11 @@ impl<'a, 'c> Block<'a, 'c> {
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
-        lane: Var,
+        constraints: &[usize],
         folded: &[Val<'c>],
     ) -> Vec<Val<'c>> {
-        let (lower, upper) = self.nest.loop_bounds(builder, scope, lane, &[]);
+        let lane = self.tiling.lane;
+        let (lower, upper) = self.nest.loop_bounds(builder, scope, lane, constraints);
         let index = builder.index_type();
         let step = builder.index(self.tiling.width());
         let length = builder.value("arith.subi", &[upper, lower], index);
@@ -256,7 +258,8 @@ impl<'a, 'c> Block<'a, 'c> {
                 scope.values.insert(lane, value);
                 self.fold(builder, &mut scope, folded, &self.rows)
             });
-        if self.nest.extent(lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
+        let is_divided = |extent| extent % self.tiling.width() == 0;
+        if constraints.is_empty() && self.nest.extent(lane).is_some_and(is_divided) {
             return folded;
         }
         let zero = builder.index(0);

@@ -411,7 +411,7 @@ impl<'c> Nest<'c> {
                 Some(var)
                     if may_skip(*var)
                         && !from_buffers
-                        && matches!(self.ir.coefficient(constraint.expr, *var), Some(1 | -1)) =>
+                        && self.ir.coefficient(constraint.expr, *var).is_some_and(|it| it != 0) =>
                 {
                     tightening.entry(*var).or_default().push(number);
                 }

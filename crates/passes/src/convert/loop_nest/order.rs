@@ -74,6 +74,11 @@ pub(in crate::convert) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) 
     nest.ir.coefficient(*last, lane)
 }
 
+/// Whether a constraint depends on a variable.
+pub(in crate::convert) fn is_constrained(nest: &Nest, var: Var) -> bool {
+    nest.domain.constraints.iter().any(|it| nest.needs(&[it.expr]).contains(&var))
+}
+
 fn cost(nest: &Nest, var: Var) -> u64 {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let mut cost: u64 = inputs.map(|input| step(nest, &input.map, var)).sum();
@@ -122,7 +127,16 @@ pub(in crate::convert) fn plan(nest: &Nest) -> Option<Plan> {
             && ranges.iter().chain(&rest).all(|var| !nest.bound_needs(*var).contains(row));
         if independent {
             let dims = respect_bounds(nest, &[], rest)?;
-            let ranges = in_order(&dims)?;
+            let mut ranges = in_order(&dims)?;
+            if !is_kept {
+                // Constraints that bound no loop, such as those of remainders, are tested once for the other ranges.
+                let is_tested = |var: Var| {
+                    let mut constraints = nest.domain.constraints.iter();
+                    constraints.any(|it| nest.ir.coefficient(it.expr, var).is_none())
+                };
+                ranges.sort_by_key(|var| !is_tested(*var));
+                ranges = respect_bounds(nest, &dims, ranges)?;
+            }
             return Some(Plan::Rows { row: *row, dims, ranges });
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     emit::{Nest, constrained},
     guards::has_tests,
-    order::{Plan, step_along},
+    order::{Plan, is_constrained, step_along},
     schedule::{VectorStep, names},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -145,6 +145,20 @@ impl Tiling {
         constraints.filter(|(_, it)| is_masked(it)).map(|(number, _)| number).collect()
     }
 
+    /// The constraints that bound the lanes, if these are a range: the loop over it is shorter.
+    fn tightening(&self, nest: &Nest) -> Vec<usize> {
+        let is_bound = |constraint: &Constraint| {
+            let needs = nest.needs(&[constraint.expr]);
+            let factor = nest.ir.coefficient(constraint.expr, self.lane);
+            factor.is_some_and(|factor| factor != 0)
+                && self.unrolled.iter().all(|(var, _)| !needs.contains(var))
+                && nest.elements_in(constraint.expr).is_empty()
+        };
+        let constraints = nest.domain.constraints.iter().enumerate();
+        let found = constraints.filter(|(_, it)| self.lane_is_range() && is_bound(it));
+        found.map(|(number, _)| number).collect()
+    }
+
     /// Points of the lane variable that one block covers.
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
@@ -239,11 +253,6 @@ impl Tiling {
             false => Ok(()),
         }
     }
-}
-
-/// Whether a constraint would have to be tested for each value of a variable.
-pub(in crate::convert) fn is_constrained(nest: &Nest, var: Var) -> bool {
-    nest.domain.constraints.iter().any(|it| nest.needs(&[it.expr]).contains(&var))
 }
 
 /// The lanes of a vector register, for the widest element.
@@ -420,6 +429,7 @@ fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
         known.insert(*var);
     }
     let mut excluded = tiling.masked(nest);
+    excluded.extend(tiling.tightening(nest));
     excluded.extend(tiling.interior.iter().flat_map(|it| &it.constraints));
     let mut constraints = nest.domain.constraints.iter().enumerate();
     outer.into_iter().all(|var| nest.bound_needs(*var).is_subset(&rest))

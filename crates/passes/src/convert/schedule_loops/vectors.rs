@@ -5,10 +5,10 @@
 
 use crate::convert::loop_nest::{
     emit::{Nest, accessed},
-    order::{Plan, step_along},
+    order::{Plan, is_constrained, step_along},
     partial_sums::PartialSums,
     schedule::VectorStep,
-    tiling::{Interior, MAX_TRANSPOSED, is_constrained, misfits, register_lanes},
+    tiling::{Interior, MAX_TRANSPOSED, misfits, register_lanes},
 };
 use tc_dialects::imap::Indexed;
 use tc_ir::Var;
@@ -77,6 +77,9 @@ pub(super) fn choose(nest: &Nest, plan: &Plan) -> Option<VectorStep> {
             || nest.generic.has_combiner() && fills_lanes()
             || PartialSums::of(nest, ranges, lanes).is_some()
     };
+    if is_range && is_constrained(nest, lane) && !fills_lanes() {
+        return None;
+    }
     if is_range && candidates.is_empty() && !gains() {
         // One result at a time is what LLVM's own vectorizer does as well, except for the
         // smallest and largest float, for combiners that are regions, and for sums so long that each

@@ -118,6 +118,12 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(generic.op());
         let ir = Context::new();
         let Some(mut product) = Product::of(&ir, generic) else { continue };
+        if let Some((gathered, results)) = phases::gather(&product, limits) {
+            mlir::replace(generic.op(), &results);
+            generic = gathered;
+            let Some(found) = Product::of(&ir, generic) else { continue };
+            product = found;
+        }
         if let Some(separated) = phases::separate(&product, limits) {
             mlir::replace(generic.op(), &mlir::results(separated.op()));
             generic = separated;
@@ -134,6 +140,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         mlir::replace(generic.op(), &mlir::results(new.op()));
     }
     Ok(())
+}
+
+/// Marks what an operation computes as scratch memory.
+fn scratch(value: Val) -> Val {
+    if let Some(op) = mlir::defining_op(value) {
+        mlir::set_attribute(op, SCRATCH, Attribute::unit(mlir::context_of(op)));
+    }
+    value
 }
 
 /// A fold on tensors of constant extents, whose variables start from 0.
@@ -387,7 +401,7 @@ impl<'a, 'c> Product<'a, 'c> {
         let runtimes = self.view.domain.runtimes.clone();
         let domain =
             IndexingMap { results: Vec::new(), runtimes, ..IndexingMap::identity(ir, &extents) };
-        self.build_copy(builder, domain, [access(value), access(wide)], Some(cast))
+        scratch(self.build_copy(builder, domain, [access(value), access(wide)], Some(cast)))
     }
 
     /// The conversion of an input, if the body does nothing else with it.
@@ -472,7 +486,7 @@ impl<'a, 'c> Product<'a, 'c> {
         let runtimes = self.view.domain.runtimes.clone();
         let domain = IndexingMap { dims, runtimes, constraints, ..IndexingMap::default() };
         let map = IndexingMap { results: places, ..self.view.domain.clone() };
-        (self.build_copy(builder, domain, [read, written], cast), map)
+        (scratch(self.build_copy(builder, domain, [read, written], cast)), map)
     }
 
     /// Copies elements, after a conversion.
@@ -494,7 +508,6 @@ impl<'a, 'c> Product<'a, 'c> {
         };
         view.drop_unused_runtimes(self.ir, &[]);
         let copies = view.build(self.ir, builder, false);
-        mlir::set_attribute(copies.op(), SCRATCH, Attribute::unit(builder.context));
         let (inside, arguments) = builder.inside(copies.body());
         let mut values = ValueMap::default();
         let value = cast.map_or(arguments[0], |cast| {

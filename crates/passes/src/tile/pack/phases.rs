@@ -3,8 +3,11 @@
 //! A convolution with stride 2 reads `x[.., 2 * w + q]`, whose elements are no neighbours for neighbouring `w`. A copy
 //! holds the even elements of each row, then the odd ones, so that the read is `p[.., q mod 2, w + q floordiv 2]`. No
 //! element is copied twice, however much windows overlap.
+//!
+//! A transposed convolution has the stride in its results, `y[.., 2 * w + r]`. They are computed as `t[.., r, w]`, and a
+//! copy puts them in their places.
 
-use super::{Limits, Product};
+use super::{Limits, Product, scratch};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{Access, Generic, View},
@@ -27,7 +30,8 @@ struct Strided {
 
 /// The same operation, in which factors with a stride along the lane are read from copies; `None` if none is worth one.
 pub(super) fn separate<'c>(product: &Product<'_, 'c>, limits: Limits) -> Option<Generic<'c>> {
-    let lane = product.lanes(limits).next()?;
+    // Without neighbouring results, neighbouring values of a range are in lanes.
+    let lane = product.lanes(limits).next().unwrap_or_else(|| product.innermost());
     let found: Vec<_> =
         product.folded().filter_map(|it| strided(product, lane, it, limits)).collect();
     if found.is_empty() {
@@ -71,6 +75,72 @@ fn strided<'c>(
     Some(Strided { input, stride, rest })
 }
 
+/// The same operation with results of which those along the lanes are neighbours, and copies of these to their places;
+/// `None` if they are neighbours already.
+pub(super) fn gather<'c>(
+    product: &Product<'_, 'c>,
+    limits: Limits,
+) -> Option<(Generic<'c>, Vec<Val<'c>>)> {
+    let ir = product.ir;
+    let extent = |var: Var| product.extent(var);
+    let mut places = product.view.outputs.iter().map(|it| {
+        let (last, outer) = it.subscripts.split_last()?;
+        let terms = ir.linear_terms(*last)?;
+        let [(first, one), (second, stride)] = terms.terms[..] else { return None };
+        let (place, lane) = (ir.as_var(first)?, ir.as_var(second)?);
+        let (place, lane, stride) = match (one, stride) {
+            (1, stride) if 1 < stride => (place, lane, stride),
+            (stride, 1) if 1 < stride => (lane, place, stride),
+            _ => return None,
+        };
+        let is_whole = terms.constant == 0 && extent(place) == stride;
+        let is_elsewhere = |var| outer.iter().any(|expr| ir.vars(*expr).contains(&var));
+        let is_empty = mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"));
+        let is_static = mlir::shape(it.value.r#type()).iter().all(Option::is_some);
+        let is_alone = !is_elsewhere(place) && !is_elsewhere(lane);
+        (is_whole && is_empty && is_static && is_alone).then_some((place, lane, stride))
+    });
+    let (place, lane, stride) = places.next()??;
+    let lanes = limits.vector_bits / product.element_bits();
+    let fits = |access: &Access<'c>| matches!(product.step(access, lane), Some(0 | 1));
+    let count = product.ranges.iter().fold(1_i64, |all, var| all.saturating_mul(extent(*var)));
+    if !places.all(|it| it == Some((place, lane, stride)))
+        || 2 * extent(lane) < lanes
+        || count < limits.min_reuse
+        || !product.folded().all(|(_, access)| fits(access))
+    {
+        return None;
+    }
+    let builder = Builder::before(product.generic.op()).located(product.generic.op().location());
+    let mut view: View<'c> = product.view.clone();
+    for output in &mut view.outputs {
+        let mut shape = mlir::shape(output.value.r#type());
+        shape.pop();
+        shape.extend([Some(stride), Some(extent(lane))]);
+        let ty = mlir::tensor_type(&shape, mlir::element_type(output.value.r#type()));
+        output.value = builder.value("tensor.empty", &[], ty);
+        output.subscripts.pop();
+        output.subscripts.extend([ir.var(place), ir.var(lane)]);
+    }
+    let new = product.rebuild(&builder, &view, &[]);
+    let results = mlir::results(new.op()).into_iter();
+    let copies = results.zip(&product.view.outputs).map(|(result, output)| {
+        let extents = mlir::shape(result.r#type()).into_iter().map(|it| it.unwrap_or(1));
+        let dims = extents.map(|it| Variable::bounded(ir, Interval::new(0, it - 1)));
+        let domain = IndexingMap { dims: dims.collect(), ..IndexingMap::default() };
+        let places: Vec<Expr> = (0..domain.dims.len() as u32).map(|dim| ir.dim(dim)).collect();
+        let mut target = places.clone();
+        let (step, residue) = (target.pop(), target.pop());
+        let index = step
+            .zip(residue)
+            .map(|(step, residue)| ir.add(ir.mul(step, ir.constant(stride)), residue));
+        target.extend(index);
+        let accesses = [Access::new(result, places), Access::new(output.value, target)];
+        product.build_copy(&builder, domain, accesses, None)
+    });
+    Some((new, copies.collect()))
+}
+
 /// The rows of a tensor, each divided by the residues of its indices.
 fn copy<'c>(
     product: &Product<'_, 'c>,
@@ -95,5 +165,6 @@ fn copy<'c>(
         domain.add_constraint(ir, index, Interval::new(0, length - 1));
     }
     let read = Access::new(value, [outer, &[index]].concat());
-    product.build_copy(builder, domain, [read, Access::new(copies, places.clone())], None)
+    let written = Access::new(copies, places.clone());
+    scratch(product.build_copy(builder, domain, [read, written], None))
 }
