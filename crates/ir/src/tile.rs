@@ -58,7 +58,11 @@
 //! # Ok::<(), tc_ir::ParseError>(())
 //! ```
 
+mod digits;
+mod nest;
 mod progression;
+mod propagation;
+mod space;
 mod symbolic;
 
 use crate::constraint_expression::ConstraintExpression;
@@ -66,6 +70,8 @@ use crate::expr::{Context, Expr, Var};
 use crate::hash::FastMap;
 use crate::map::IndexingMap;
 use progression::Walk;
+pub use propagation::{DimTile, Tile};
+pub use space::{Order, SpaceDim, TilingSpace};
 pub use symbolic::{SymbolicTile, candidate_sizes};
 
 /// A variable with the part of its values that a tile takes.
@@ -144,6 +150,24 @@ pub enum Irregularity {
     /// The size or the constraints of the image depend on the position of the tile.
     #[error("the size of the image depends on the position of the tile")]
     Position,
+    /// A tile of an array of another rank.
+    #[error("expected a tile of rank {0}, found one of rank {1}")]
+    Rank(usize, usize),
+    /// Something other than a sum of multiples of variables, and digits of it.
+    #[error("a subscript that is not linear")]
+    Nonlinear,
+    /// Quotients and remainders that are no digits of one number.
+    #[error("quotients and remainders that overlap")]
+    Digits,
+    /// A stride that is not positive where a positive one is needed.
+    #[error("a stride of {0}")]
+    Stride(i64),
+    /// No sizes of tiles are seen to give a progression.
+    #[error("several dimensions are tiled in part")]
+    Sizes,
+    /// More alternative sizes than are followed.
+    #[error("too many alternatives for the sizes of tiles")]
+    Alternatives,
 }
 
 /// The image of a tile in each result of `map`; see the [module](self) text. A variable of the tile

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::nest::{Part, filling_sizes, nested};
 use super::{Cover, Image, Irregularity, Rectangle, TiledVariable};
 use crate::constraint_expression::ConstraintExpression;
 use crate::expr::{Context, Expr, Node, Var, gcd};
@@ -212,51 +213,12 @@ impl Walk<'_> {
             sum.terms = merged.into_iter().map(|(_, term)| term).collect();
             return Ok(sum);
         }
-        sum.constraints = both(&sum.constraints, &self.filling_sizes(&merged));
-        let mut term = Term {
-            stride: ctx.constant(0),
-            size: ctx.constant(1),
-            vars: SmallVec::new(),
-            is_linear: false,
-        };
-        for (_, part) in merged {
-            // The quotient is 1 if the size is 1, and 0 for larger ones.
-            let is_one = ctx.floor_div(ctx.constant(1), part.size);
-            let change = (ctx.wrap(term.stride) - part.stride) * is_one;
-            term.stride = (change + part.stride).expr();
-            term.size = ctx.mul(term.size, part.size);
-            term.vars.extend(part.vars);
-        }
-        sum.terms.push(term);
+        let parts: Vec<Part> = merged.iter().map(|(stride, term)| (*stride, term.size)).collect();
+        sum.constraints = both(&sum.constraints, &filling_sizes(ctx, &parts, &|_| Vec::new()));
+        let (size, stride) = nested(ctx, &parts);
+        let vars = merged.into_iter().flat_map(|(_, term)| term.vars).collect();
+        sum.terms.push(Term { stride, size, vars, is_linear: false });
         Ok(sum)
-    }
-
-    /// The sizes with which terms in descending order of strides are one progression: ones, any
-    /// size, sizes that fill the next larger stride, ones.
-    fn filling_sizes(&self, terms: &[(i64, Term)]) -> ConstraintExpression {
-        let mut conjunctions = Vec::new();
-        for free in 0..terms.len() {
-            for end in free + 1..=terms.len() {
-                let needed = terms.iter().enumerate().filter(|(i, _)| *i != free).map(|(i, it)| {
-                    let fills = free < i && i < end;
-                    (it.1.size, if fills { terms[i - 1].0 / it.0 } else { 1 })
-                });
-                let mut conjunction = Vec::new();
-                let mut holds = true;
-                for (expr, value) in needed {
-                    match self.ctx.as_constant(expr) {
-                        Some(size) => holds &= size == value,
-                        None => {
-                            conjunction.push(Constraint { expr, interval: Interval::point(value) });
-                        }
-                    }
-                }
-                if holds {
-                    conjunctions.push(conjunction);
-                }
-            }
-        }
-        ConstraintExpression::new(conjunctions)
     }
 
     /// A progression with a positive stride that covers the sum.
@@ -329,17 +291,10 @@ impl Walk<'_> {
             let is_multiple = is_nested && ctx.is_multiple_of(offset, size);
             return is_multiple.then(ConstraintExpression::always_satisfied);
         }
-        let is_multiple = match ctx.node(offset) {
-            Node::Mul(lhs, rhs) => lhs == size || rhs == size,
-            Node::Const(value) => value == 0,
-            _ => offset == size,
-        };
-        if self.cover == Cover::Hull || !is_multiple {
+        if self.cover == Cover::Hull || !is_multiple(ctx, offset, size) {
             return None;
         }
-        let divides = |lhs: Expr, rhs: Expr| {
-            vec![Constraint { expr: ctx.modulo(rhs, lhs), interval: Interval::point(0) }]
-        };
+        let divides = |lhs, rhs| vec![divides(ctx, lhs, rhs)];
         let divisor = ctx.constant(divisor);
         Some(ConstraintExpression::new(vec![divides(size, divisor), divides(divisor, size)]))
     }
@@ -348,7 +303,7 @@ impl Walk<'_> {
         let ctx = self.ctx;
         let (mut sum, term) = self.operand(sum)?;
         let offset = sum.offset;
-        sum.offset = self.divided(offset, divisor);
+        sum.offset = divided(ctx, offset, divisor);
         let Some((stride, mut term)) = term else { return Ok(sum) };
         if stride % divisor == 0 {
             term.stride = ctx.constant(stride / divisor);
@@ -372,18 +327,6 @@ impl Walk<'_> {
         }
         term.stride = ctx.constant(1);
         Ok(self.with_term(sum, term))
-    }
-
-    /// The quotient of an offset, without an operation where the offset is a product with a
-    /// multiple of the divisor.
-    fn divided(&self, offset: Expr, divisor: i64) -> Expr {
-        if let Node::Mul(lhs, rhs) = self.ctx.node(offset)
-            && let Some(factor) = self.ctx.as_constant(rhs)
-            && factor % divisor == 0
-        {
-            return self.ctx.mul(lhs, self.ctx.constant(factor / divisor));
-        }
-        self.ctx.floor_div(offset, self.ctx.constant(divisor))
     }
 
     fn remainder(&self, sum: &Sum, divisor: i64) -> Result<Sum, Irregularity> {
@@ -458,6 +401,33 @@ impl Walk<'_> {
 fn point(offset: Expr) -> Sum {
     let constraints = ConstraintExpression::always_satisfied();
     Sum { offset, terms: SmallVec::new(), constraints, is_exact: true }
+}
+
+/// Whether the offset is seen to be a multiple of the size.
+pub(super) fn is_multiple(ctx: &Context, offset: Expr, size: Expr) -> bool {
+    match (ctx.as_constant(size), ctx.node(offset)) {
+        (Some(size), _) => 0 < size && ctx.is_multiple_of(offset, size),
+        (_, Node::Mul(lhs, rhs)) => lhs == size || rhs == size,
+        (_, Node::Const(value)) => value == 0,
+        _ => offset == size,
+    }
+}
+
+/// That `lhs` divides `rhs`.
+pub(super) fn divides(ctx: &Context, lhs: Expr, rhs: Expr) -> Constraint {
+    Constraint { expr: ctx.modulo(rhs, lhs), interval: Interval::point(0) }
+}
+
+/// The quotient of an offset, without an operation where the offset is a product with a multiple of
+/// the divisor.
+pub(super) fn divided(ctx: &Context, offset: Expr, divisor: i64) -> Expr {
+    if let Node::Mul(lhs, rhs) = ctx.node(offset)
+        && let Some(factor) = ctx.as_constant(rhs)
+        && factor % divisor == 0
+    {
+        return ctx.mul(lhs, ctx.constant(factor / divisor));
+    }
+    ctx.floor_div(offset, ctx.constant(divisor))
 }
 
 /// A variable that two terms depend on.
