@@ -62,6 +62,7 @@ mod digits;
 mod nest;
 mod progression;
 mod propagation;
+mod reshape;
 mod space;
 mod symbolic;
 
@@ -71,6 +72,7 @@ use crate::hash::FastMap;
 use crate::map::IndexingMap;
 use progression::Walk;
 pub use propagation::{DimTile, Tile};
+pub use reshape::{MinimalReshape, ReshapeKind, minimal_reshapes};
 pub use space::{Order, SpaceDim, TilingSpace};
 pub use symbolic::{SymbolicTile, candidate_sizes};
 

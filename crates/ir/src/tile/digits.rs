@@ -64,7 +64,11 @@ pub(super) struct Digits<'c> {
 
 impl Digits<'_> {
     /// The tile of each digit.
-    pub fn split(&mut self, number: DimTile, digits: &[Digit]) -> Result<Vec<DimTile>, Irregularity> {
+    pub fn split(
+        &mut self,
+        number: DimTile,
+        digits: &[Digit],
+    ) -> Result<Vec<DimTile>, Irregularity> {
         let mut order: Vec<usize> = (0..digits.len()).collect();
         order.sort_by_key(|&place| digits[place].divisor);
         let mut tiles = vec![number; digits.len()];

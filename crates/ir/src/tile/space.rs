@@ -125,7 +125,11 @@ impl TilingSpace {
 
     /// The constraints without those that hold everywhere in the space, and without the alternatives
     /// that hold nowhere in it.
-    pub fn restrict(&self, ctx: &Context, constraints: &ConstraintExpression) -> ConstraintExpression {
+    pub fn restrict(
+        &self,
+        ctx: &Context,
+        constraints: &ConstraintExpression,
+    ) -> ConstraintExpression {
         let mut simplifier = Simplifier::new(ctx, |var| self.interval(var));
         let conjunctions = constraints.conjunctions().iter().filter_map(|conjunction| {
             let mut rest = Vec::new();

@@ -7,6 +7,7 @@
 pub(super) mod checks;
 mod indexing;
 mod tile;
+mod tiling;
 
 use super::{Kind, Options, Outcome, Status, row::Mismatch};
 use checks::{Pass, Topic};
@@ -23,6 +24,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind { name: "xla constraints", matches: |row| is(row, Topic::Constraints), run },
     Kind { name: "xla indexing", matches: indexing::is_case, run },
     Kind { name: "xla tile", matches: tile::is_case, run },
+    Kind { name: "xla tiling", matches: tiling::is_case, run },
 ];
 
 fn is(row: &Value, topic: Topic) -> bool {
@@ -34,6 +36,7 @@ fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
         Some(check) => (check.run)(row),
         None if indexing::is_case(row) => indexing::run(row),
         None if tile::is_case(row) => tile::run(row),
+        None if tiling::is_case(row) => tiling::run(row),
         None => return Err(Mismatch::new("a known kind", "another")),
     };
     let expected = ["expected", "composed", "expected_any"]

@@ -68,6 +68,7 @@ mod structural;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tiling;
 mod utilization;
 mod window;
 
@@ -77,6 +78,7 @@ pub use module_text::Selection;
 pub use set::{
     IndexingSet, MAX_MAPS, MAX_OPERATORS, OperandIndexing, RuntimeSource, RuntimeVariable,
 };
+pub use tiling::{PlacedTile, Tiling, Untiled};
 pub use utilization::Utilization;
 
 use super::{ArrayShape, Computation, ComputationId, Instruction, InstructionId, Module, Opcode};

@@ -111,6 +111,11 @@ impl Relation {
         var
     }
 
+    /// Where the values of runtime variables come from, and what they lie in.
+    pub fn runtime_sources(&self) -> impl Iterator<Item = (RuntimeSource, Interval)> {
+        self.runtimes.iter().map(|runtime| (runtime.source, self.vars[runtime.var.0]))
+    }
+
     /// Demands that the terms and the constant add up to 0.
     pub fn equate(&mut self, terms: impl Into<Vec<(i64, VarId)>>, constant: i64) {
         self.equations.push(Equation { terms: terms.into(), constant, checked: true });

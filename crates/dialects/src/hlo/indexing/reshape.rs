@@ -11,6 +11,7 @@ use super::{
     relation::{Index, Relation, VarId},
 };
 use crate::hlo::ArrayShape;
+use tc_ir::tile::minimal_reshapes;
 
 /// The order is row-major.
 pub(super) fn reshape(op: &Op) -> Option<Relation> {
@@ -61,9 +62,6 @@ fn same_numbers(
     operand: &[i64],
     operand_order: Vec<usize>,
 ) -> Option<Relation> {
-    let count = |dims: &[i64]| {
-        dims.iter().try_fold(1i64, |count, &dim| count.checked_mul(dim).filter(|_| 0 <= dim))
-    };
     let mut relation = Relation { simplify: true, ..Relation::default() };
     let mut digits = |dims: &[i64], order: Vec<usize>| {
         let vars = relation.vars(dims);
@@ -77,25 +75,19 @@ fn same_numbers(
     if output.contains(&0) && operand.contains(&0) {
         return Some(relation);
     }
-    if count(output)? != count(operand)? {
-        return None;
-    }
-    let mut sides = [output_digits.iter(), operand_digits.iter()];
-    // One group of dimensions after the other: those of both sides up to where the products of
-    // their extents are the same.
-    while sides.iter().any(|side| side.len() != 0) {
+    // Dimensions of both sides, from where the products of their extents are the same up to where
+    // they are the next time. The one that varies fastest comes last.
+    let extents = |digits: &[Digit]| digits.iter().rev().map(|it| it.extent).collect::<Vec<_>>();
+    for group in minimal_reshapes(&extents(&output_digits), &extents(&operand_digits))? {
         let mut terms = Vec::new();
-        let mut products = [1i64, 1];
-        loop {
-            // The side that is behind goes on; at the start, each takes a dimension if it can.
-            let [first, second] = [0, 1].map(|side| sides[side].len() != 0);
-            let behind = usize::from(!first || (second && products[1] < products[0]));
-            let Some(digit) = sides[behind].next() else { break };
-            let sign = if behind == 0 { 1 } else { -1 };
-            terms.push((products[behind].checked_mul(sign)?, digit.var));
-            products[behind] = products[behind].checked_mul(digit.extent)?;
-            if products[0] == products[1] {
-                break;
+        for (digits, range, sign) in
+            [(&output_digits, group.from, 1), (&operand_digits, group.to, -1)]
+        {
+            let mut factor = sign;
+            for place in range.rev() {
+                let digit = &digits[digits.len() - 1 - place];
+                terms.push((factor, digit.var));
+                factor = digit.extent.checked_mul(factor)?;
             }
         }
         relation.equate(terms, 0);
