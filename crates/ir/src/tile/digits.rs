@@ -127,7 +127,12 @@ impl Digits<'_> {
             let last = (ctx.wrap(tile.size) - 1) * stride + tile.offset;
             (last / radix - offset + 1).expr()
         };
-        let upper_bound = ctx.ceil_div(tile.upper_bound, ctx.constant(radix));
+        // Behind the quotient of the last lane that is not masked.
+        let upper_bound = if stride == 1 {
+            ctx.ceil_div(tile.upper_bound, ctx.constant(radix))
+        } else {
+            (ctx.wrap(tile.last_unmasked(ctx)) / radix + 1).expr()
+        };
         Ok(DimTile { offset, size, stride: ctx.constant(1), upper_bound })
     }
 
@@ -167,7 +172,10 @@ impl Digits<'_> {
         let within = match is_in_row {
             true => divides(ctx, tile.size, by),
             false => {
-                let last = (ctx.wrap(tile.size) - 1) * stride + low_offset;
+                // No lane further behind the first is unmasked.
+                let lanes = (ctx.wrap(tile.size) - 1) * stride;
+                let rest = ctx.wrap(tile.upper_bound) - 1 - tile.offset;
+                let last = lanes.min(rest) + low_offset;
                 Constraint { expr: last.expr(), interval: Interval::new(0, radix - 1) }
             }
         };

@@ -77,6 +77,16 @@ impl DimTile {
         ((ctx.wrap(self.size) - 1) * self.stride + self.offset).expr()
     }
 
+    /// The last lane that is not masked, if there is one.
+    pub(super) fn last_unmasked(&self, ctx: &Context) -> Expr {
+        let bound = ctx.wrap(self.upper_bound) - 1;
+        if ctx.as_constant(self.stride) == Some(1) {
+            return bound.min(self.last(ctx)).expr();
+        }
+        let lane = ((bound - self.offset) / self.stride).min(ctx.wrap(self.size) - 1);
+        (lane * self.stride + self.offset).expr()
+    }
+
     /// The same with other expressions.
     pub fn map(self, mut change: impl FnMut(Expr) -> Expr) -> Self {
         Self {
@@ -279,20 +289,17 @@ impl Walk<'_> {
             }
             return Ok(DimTile { offset, size: lanes.size, stride, upper_bound });
         }
-        // Behind the last unmasked lane. One lane is unmasked.
-        let last = |it: &Addend| match ctx.as_constant(it.lanes.size) {
-            Some(1) => it.lanes.offset,
-            _ => {
-                let (last, bound) = (it.lanes.last(ctx), ctx.wrap(it.lanes.upper_bound) - 1);
-                ctx.min(last, bound.expr())
-            }
-        };
-        let upper_bound = (ctx.wrap(at(&last)) + 1).expr();
         for addend in &addends {
             let lo = self.intervals.of(addend.var).lo;
             self.demand_within(addend.lanes.offset, Interval::new(lo, i64::MAX))?;
         }
         let (size, stride) = self.collapsed(&addends)?;
+        // Behind the last unmasked lane. One lane is unmasked.
+        let last = |it: &Addend| match ctx.as_constant(it.lanes.size) {
+            Some(1) => it.lanes.offset,
+            _ => it.lanes.last_unmasked(ctx),
+        };
+        let upper_bound = (ctx.wrap(at(&last)) + 1).expr();
         Ok(DimTile { offset, size, stride, upper_bound })
     }
 

@@ -305,6 +305,32 @@ impl Step<'_, '_> {
         Ok(found == self.reached(number, point)?)
     }
 
+    /// Whether a tile has other elements than those that the step leads to, for the sizes of a point.
+    fn is_wrong_somewhere(
+        &self,
+        number: usize,
+        tile: &PlacedTile,
+        point: &HashMap<Var, i64>,
+    ) -> Result<bool, String> {
+        let counts: Vec<i64> = (0..)
+            .zip(&self.tiling.space.dims)
+            .map(|(dim, it)| {
+                let size = point.get(&Var::Dim(dim)).copied().unwrap_or(1);
+                (it.extent - 1).max(0) / size.max(1) + 1
+            })
+            .collect();
+        for each in 0..counts.iter().copied().max().unwrap_or(0) {
+            let mut point = point.clone();
+            for (dim, count) in (0..).zip(&counts) {
+                point.insert(Var::Range(dim), each.min(count - 1));
+            }
+            if !self.is_right(number, tile, &point)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Compares what is found of an operand or output with what is expected.
     fn compare(
         &self,
@@ -332,8 +358,12 @@ impl Step<'_, '_> {
             if holds && !self.is_right(number, found, &point)? {
                 return Err(explain(&format!("wrong at {point:?}")));
             }
-            if self.is_right(number, expected, &point)? {
-                // The same elements; with other lanes.
+            // Ours is right, or says that these sizes give no tile.
+            let is_needed = match holds {
+                true => self.is_right(number, expected, &point)?,
+                false => !self.is_wrong_somewhere(number, expected, &point)?,
+            };
+            if is_needed {
                 return Err(explain(&format!("another one at {point:?}")));
             }
             is_wrong = true;
