@@ -94,6 +94,28 @@ impl TilingSpace {
         fits
     }
 
+    /// The number of tiles of a dimension whose size of tiles is chosen.
+    pub fn num_tiles(&self, dim: usize) -> Option<i64> {
+        let SpaceDim { extent, tile_size, .. } = *self.dims.get(dim)?;
+        Some(extent.saturating_sub(1).max(0) / tile_size.filter(|size| 0 < *size)? + 1)
+    }
+
+    /// Numbers the tiles of some dimensions, of the last one fastest: the number of their tiles, and for
+    /// each dimension of the space the number of its tile, as an expression over the number of all,
+    /// `Var::Dim(0)`. Other dimensions are at their first tile. `None` if a size is not chosen, or there are
+    /// too many tiles.
+    pub fn programs(&self, ctx: &Context, order: &[usize]) -> Option<(i64, Vec<Expr>)> {
+        let mut numbers = vec![ctx.constant(0); self.dims.len()];
+        let mut count = 1_i64;
+        for &dim in order.iter().rev() {
+            let tiles = self.num_tiles(dim)?;
+            let rest = ctx.floor_div(ctx.dim(0), ctx.constant(count));
+            *numbers.get_mut(dim)? = ctx.modulo(rest, ctx.constant(tiles));
+            count = count.checked_mul(tiles)?;
+        }
+        Some((count, numbers))
+    }
+
     /// The values of a variable: of sizes and numbers of tiles, and of runtime variables.
     pub fn interval(&self, var: Var) -> Interval {
         let dim = |number: u32| self.dims.get(number as usize);

@@ -7,6 +7,7 @@
 pub(super) mod checks;
 mod indexing;
 mod tile;
+mod tiled_computation;
 mod tiling;
 
 use super::{Kind, Options, Outcome, Status, row::Mismatch};
@@ -25,6 +26,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind { name: "xla indexing", matches: indexing::is_case, run },
     Kind { name: "xla tile", matches: tile::is_case, run },
     Kind { name: "xla tiling", matches: tiling::is_case, run },
+    Kind { name: "xla tiled computation", matches: tiled_computation::is_case, run },
 ];
 
 fn is(row: &Value, topic: Topic) -> bool {
@@ -37,6 +39,7 @@ fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
         None if indexing::is_case(row) => indexing::run(row),
         None if tile::is_case(row) => tile::run(row),
         None if tiling::is_case(row) => tiling::run(row),
+        None if tiled_computation::is_case(row) => tiled_computation::run(row),
         None => return Err(Mismatch::new("a known kind", "another")),
     };
     let expected = ["expected", "composed", "expected_any"]

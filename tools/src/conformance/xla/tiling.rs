@@ -45,15 +45,15 @@ pub(super) fn run(row: &Value) -> Result<Pass, String> {
     check.ok_or("an unknown kind")?.1(row)
 }
 
-fn text<'r>(row: &'r Value, key: &str) -> Result<&'r str, String> {
+pub(super) fn text<'r>(row: &'r Value, key: &str) -> Result<&'r str, String> {
     row[key].as_str().ok_or_else(|| format!("no text '{key}' in the case"))
 }
 
-fn list<'r>(row: &'r Value, key: &str) -> Result<&'r [Value], String> {
+pub(super) fn list<'r>(row: &'r Value, key: &str) -> Result<&'r [Value], String> {
     row[key].as_array().map(Vec::as_slice).ok_or_else(|| format!("no list '{key}' in the case"))
 }
 
-fn integers(row: &Value, key: &str) -> Result<Vec<i64>, String> {
+pub(super) fn integers(row: &Value, key: &str) -> Result<Vec<i64>, String> {
     let values: Option<_> = list(row, key)?.iter().map(Value::as_i64).collect();
     values.ok_or_else(|| format!("no integers '{key}' in the case"))
 }
@@ -62,7 +62,7 @@ fn index(value: &Value) -> Result<usize, String> {
     value.as_u64().and_then(|it| usize::try_from(it).ok()).ok_or_else(|| "no index".to_string())
 }
 
-fn read(text: &str) -> Result<Module, String> {
+pub(super) fn read(text: &str) -> Result<Module, String> {
     let (source, module, diagnostics) = hlo::read("case.hlo", text.as_bytes().to_vec());
     module.ok_or_else(|| source.render_all(&diagnostics))
 }
@@ -135,7 +135,7 @@ fn parse_tile(ctx: &Context, text: &str) -> Result<PlacedTile, String> {
     Ok(PlacedTile { array: 0, tile: Tile::new(dim_tiles(ctx, tile)?), replica })
 }
 
-fn show(ctx: &Context, tile: &PlacedTile) -> String {
+pub(super) fn show(ctx: &Context, tile: &PlacedTile) -> String {
     let texts = |part: &dyn Fn(&DimTile) -> Expr| {
         let exprs = tile.tile.dims.iter().chain(&tile.replica).map(part);
         let texts: Vec<_> = exprs.map(|it| ctx.display_with(it, name_of).to_string()).collect();
@@ -194,6 +194,16 @@ fn lanes_of(
     tile.tile.dims.iter().chain(&tile.replica).map(|dim| Lanes::of(ctx, dim, point)).collect()
 }
 
+/// Whether the constraints of a tile hold.
+pub(super) fn holds_at(
+    ctx: &Context,
+    tile: &Tile,
+    point: &HashMap<Var, i64>,
+) -> Result<bool, String> {
+    let holds = tile.constraints.is_satisfied(ctx, &|var| point.get(&var).copied());
+    holds.map_err(|error| error.to_string())
+}
+
 /// The unmasked elements, the last dimension fastest.
 fn elements(lanes: &[Lanes]) -> Result<Vec<Vec<i64>>, String> {
     let mut found = vec![Vec::new()];
@@ -226,7 +236,7 @@ impl Seeded {
 }
 
 /// Sizes and numbers of tiles, and runtime variables.
-fn points(space: &TilingSpace) -> Vec<HashMap<Var, i64>> {
+pub(super) fn points(space: &TilingSpace) -> Vec<HashMap<Var, i64>> {
     let mut seeded = Seeded(1);
     let mut point = |_| {
         let mut point = HashMap::new();
@@ -246,17 +256,19 @@ fn points(space: &TilingSpace) -> Vec<HashMap<Var, i64>> {
 }
 
 /// A step from a tile to another one.
-struct Step<'a, 'm> {
-    indexing: &'a Indexing<'m>,
-    tiling: &'a Tiling<'a, 'm>,
-    at: InstructionRef,
-    operand: Option<usize>,
-    tile: &'a PlacedTile,
+pub(super) struct Step<'a, 'm> {
+    pub(super) indexing: &'a Indexing<'m>,
+    pub(super) tiling: &'a Tiling<'a, 'm>,
+    /// The instruction.
+    pub(super) at: InstructionRef,
+    /// The operand that has the tile, or `None` if the result does.
+    pub(super) operand: Option<usize>,
+    pub(super) tile: &'a PlacedTile,
 }
 
 impl Step<'_, '_> {
-    /// What the unmasked elements of the tile lead to at a point: the elements of operand or output `number`
-    /// with the number of the replica, if there is one.
+    /// What the unmasked elements of the tile lead to at a point: the elements of operand or output
+    /// `number`, with the number of the replica, if there is one.
     fn reached(
         &self,
         number: usize,
@@ -290,19 +302,27 @@ impl Step<'_, '_> {
         Ok(reached)
     }
 
-    /// Whether a tile has the elements that the step leads to. One that carries a replica along has that
-    /// of the tile before.
-    fn is_right(
+    /// Whether a tile has the elements that the step leads to. A step that does not say which replica is
+    /// meant carries that of the tile before along.
+    pub(super) fn is_right(
         &self,
         number: usize,
         tile: &PlacedTile,
         point: &HashMap<Var, i64>,
     ) -> Result<bool, String> {
         let ctx = self.indexing.context();
-        let replica = tile.replica.filter(|_| tile.replica != self.tile.replica);
-        let tile = PlacedTile { replica, ..tile.clone() };
-        let found: BTreeSet<_> = elements(&lanes_of(ctx, &tile, point)?)?.into_iter().collect();
-        Ok(found == self.reached(number, point)?)
+        let reached = self.reached(number, point)?;
+        let rank = tile.tile.dims.len();
+        let mut lanes = lanes_of(ctx, tile, point)?;
+        if reached.iter().all(|element| element.len() == rank) {
+            let before = self.tile.replica.map(|it| Lanes::of(ctx, &it, point)).transpose()?;
+            let after = lanes.split_off(rank).pop();
+            if !before.into_iter().zip(after).all(|(before, after)| before.is_same(&after)) {
+                return Ok(false);
+            }
+        }
+        let found: BTreeSet<_> = elements(&lanes)?.into_iter().collect();
+        Ok(found == reached)
     }
 
     /// Whether a tile has other elements than those that the step leads to, for the sizes of a point.
@@ -348,9 +368,11 @@ impl Step<'_, '_> {
         }
         let mut is_wrong = false;
         for point in points(&self.tiling.space) {
-            let value_of = |var| point.get(&var).copied();
-            let holds = found.tile.constraints.is_satisfied(ctx, &value_of);
-            let holds = holds.map_err(|error| error.to_string())?;
+            // Nothing is said of what follows from a tile that is not right.
+            if !holds_at(ctx, &self.tile.tile, &point)? {
+                continue;
+            }
+            let holds = holds_at(ctx, &found.tile, &point)?;
             let (ours, theirs) = (lanes_of(ctx, found, &point)?, lanes_of(ctx, expected, &point)?);
             if holds && ours.iter().zip(&theirs).all(|(ours, theirs)| ours.is_same(theirs)) {
                 continue;
@@ -384,7 +406,7 @@ impl Step<'_, '_> {
     }
 
     /// The tiles that the step leads to.
-    fn result(&self) -> Result<Vec<Option<PlacedTile>>, Untiled> {
+    pub(super) fn result(&self) -> Result<Vec<Option<PlacedTile>>, Untiled> {
         let found = match self.operand {
             None => self.tiling.operand_tiles(self.at, self.tile),
             Some(operand) => self.tiling.output_tiles(self.at, operand, self.tile),
@@ -489,20 +511,14 @@ fn check_propagation(row: &Value) -> Result<Pass, String> {
     let case = Case { row, indexing: &indexing, tiling: &tiling };
     let at = case.find(text(row, "instruction")?)?;
     let number = index(&row["index"])?;
-    let (operand, source) = match text(row, "direction")? {
-        "to_input" => (None, at),
-        "to_output" => {
-            let operands = &indexing.instruction(at).operands;
-            let instruction = *operands.get(number).ok_or("no such operand")?;
-            (Some(number), InstructionRef { instruction, ..at })
-        }
+    let operand = match text(row, "direction")? {
+        "to_input" => None,
+        "to_output" => Some(number),
         other => return Err(format!("an unknown direction: {other}")),
     };
     // XLA's tests give the tile of the first array, whichever is asked for.
-    let shape = &indexing
-        .instruction(if operand.is_some() { first_operand(&indexing, at) } else { source })
-        .shape;
-    let shape = hlo::indexing::array(shape, 0).ok_or("no array")?;
+    let first = if operand.is_some() { first_operand(&indexing, at) } else { at };
+    let shape = hlo::indexing::array(&indexing.instruction(first).shape, 0).ok_or("no array")?;
     let mut tile = case.input(&shape.dims)?;
     if operand.is_none() {
         tile.array = number;
@@ -515,11 +531,7 @@ fn check_propagation(row: &Value) -> Result<Pass, String> {
         for point in points(&tiling.space) {
             for (number, found) in found.iter().enumerate() {
                 let Some(found) = found else { continue };
-                let value_of = |var| point.get(&var).copied();
-                let holds = found.tile.constraints.is_satisfied(ctx, &value_of);
-                if holds.map_err(|error| error.to_string())?
-                    && !step.is_right(number, found, &point)?
-                {
+                if holds_at(ctx, &found.tile, &point)? && !step.is_right(number, found, &point)? {
                     return Err(format!(
                         "expected no tile, found {} for {number}",
                         show(ctx, found)
@@ -606,9 +618,7 @@ fn check_reshape(row: &Value) -> Result<Pass, String> {
         Err(reason) => return Err(reason.to_string()),
     };
     for point in points(&tiling.space) {
-        let value_of = |var| point.get(&var).copied();
-        let holds = found.tile.constraints.is_satisfied(ctx, &value_of);
-        if !holds.map_err(|error| error.to_string())? {
+        if !holds_at(ctx, &found.tile, &point)? {
             return Err(format!("no tile at {point:?}: {}", show(ctx, &found)));
         }
         let before = numbers(&elements(&lanes_of(ctx, &tile, &point)?)?, &from);

@@ -59,6 +59,7 @@ mod graph;
 mod image;
 mod line;
 mod module_text;
+mod programs;
 mod reduction;
 mod relation;
 mod reshape;

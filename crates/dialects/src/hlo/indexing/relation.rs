@@ -82,6 +82,9 @@ pub(super) struct Relation {
     /// Whether the map is simplified. XLA leaves the maps of most single instructions as their
     /// definition gives them, and simplifies those that it composes from several steps.
     pub simplify: bool,
+    /// Whether a dimension of one element keeps the variable of a dimension that it stands in, which then
+    /// has one value. Otherwise its index is a constant.
+    pub keeps_points: bool,
 }
 
 impl Relation {
@@ -369,6 +372,8 @@ impl<'r> Solver<'r> {
         let sign = if positive { -1 } else { 1 };
         let mut constant = equation.constant.checked_mul(sign)?;
         let mut sum = self.ctx.constant(0);
+        let is_shift = matches!(known[..], [(factor, _)] if factor.checked_mul(sign) == Some(1))
+            && matches!(unknown[..], [(1 | -1, _)]);
         for (factor, var) in known {
             let factor = self.ctx.constant(factor.checked_mul(sign)?);
             sum = self.ctx.add(sum, self.ctx.mul(self.bound[var.0]?, factor));
@@ -396,7 +401,7 @@ impl<'r> Solver<'r> {
         let mut rest = number;
         let mut unit = None;
         for (factor, span, lo, var) in digits {
-            if span == 0 {
+            if span == 0 && !(is_shift && self.relation.keeps_points) {
                 self.bound[var.0] = Some(self.ctx.constant(lo));
                 continue;
             }

@@ -17,8 +17,8 @@ use super::{
     Direction, Indexing, InstructionRef, Op, Reads, RuntimeSource, arrays, dimensions, num_arrays,
     runtime,
 };
-use crate::hlo::{Attribute, InstructionId, Opcode};
-use std::collections::{BTreeMap, HashMap};
+use crate::hlo::{Attribute, ComputationId, Opcode};
+use std::collections::{HashMap, HashSet};
 use tc_ir::{
     Constraint, ConstraintExpression, IndexingMap, Interval, Var, Variable,
     tile::{DimTile, Irregularity, Order, Tile, TilingSpace},
@@ -64,7 +64,7 @@ type RuntimeKey = (InstructionRef, RuntimeSource, Interval);
 
 /// The tiles of a computation; see the [module](self) text.
 pub struct Tiling<'i, 'm> {
-    indexing: &'i Indexing<'m>,
+    pub(super) indexing: &'i Indexing<'m>,
     /// The dimensions that tiles are numbered by.
     pub space: TilingSpace,
     /// For each dimension of the space, the instruction that it belongs to, and its position there:
@@ -75,13 +75,17 @@ pub struct Tiling<'i, 'm> {
     runtimes: Vec<RuntimeKey>,
     /// The extents of its arrays are the first dimensions of the space.
     root: InstructionRef,
-    rank: usize,
+    pub(super) rank: usize,
     num_roots: usize,
+    /// The instructions that are reached, users first.
+    order: Vec<InstructionRef>,
+    /// Of the fused computations that are looked through, the fusions.
+    callers: HashMap<ComputationId, InstructionRef>,
 }
 
 impl<'i, 'm> Tiling<'i, 'm> {
-    /// The tiling of what the root of a computation needs, within the computation. If the root is a
-    /// fusion, it is that of the fused computation.
+    /// The tiling of what an instruction needs, within its computation. That of a fusion is that of the
+    /// root of the fused computation. That of a tuple is that of the operand that needs all others.
     ///
     /// # Errors
     /// [`Untiled::Root`]
@@ -92,13 +96,42 @@ impl<'i, 'm> Tiling<'i, 'm> {
             let callee = indexing.instruction(root).called_computations().next();
             root = indexing.root(callee.ok_or(Untiled::Root)?);
         }
-        let shapes = arrays(&indexing.instruction(root).shape);
-        let [first, rest @ ..] = &shapes[..] else { return Err(Untiled::Root) };
-        // A scan also has what is carried to the end.
-        let is_scan = indexing.instruction(root).opcode == Opcode::Scan;
-        if !is_scan && rest.iter().any(|shape| shape.dims != first.dims) {
-            return Err(Untiled::Root);
+        Self::within(indexing, root, HashMap::new())
+    }
+
+    /// The same, looking through the fusions of the computation whose own is called once.
+    ///
+    /// # Errors
+    /// [`Untiled::Root`]
+    pub fn through_fusions(
+        indexing: &'i Indexing<'m>,
+        root: InstructionRef,
+    ) -> Result<Self, Untiled> {
+        let mut callers: HashMap<ComputationId, InstructionRef> = HashMap::new();
+        let mut repeated = Vec::new();
+        for (computation, body) in indexing.module.computations() {
+            for (instruction, called) in body.instructions() {
+                for callee in called.called_computations() {
+                    let caller = InstructionRef { computation, instruction };
+                    let is_fusion = called.opcode == Opcode::Fusion;
+                    if callers.insert(callee, caller).is_some() || !is_fusion {
+                        repeated.push(callee);
+                    }
+                }
+            }
         }
+        repeated.iter().for_each(|callee| {
+            callers.remove(callee);
+        });
+        callers.retain(|_, caller| caller.computation == root.computation);
+        Self::within(indexing, root, callers)
+    }
+
+    fn within(
+        indexing: &'i Indexing<'m>,
+        root: InstructionRef,
+        callers: HashMap<ComputationId, InstructionRef>,
+    ) -> Result<Self, Untiled> {
         let mut tiling = Self {
             indexing,
             space: TilingSpace::default(),
@@ -106,14 +139,97 @@ impl<'i, 'm> Tiling<'i, 'm> {
             numbers: HashMap::new(),
             runtimes: Vec::new(),
             root,
-            rank: first.rank(),
-            num_roots: shapes.iter().filter(|shape| shape.dims == first.dims).count(),
+            rank: 0,
+            num_roots: 0,
+            order: Vec::new(),
+            callers,
         };
+        tiling.root = tiling.real_root(root)?;
+        tiling.order = tiling.users_first(tiling.root);
+        let shapes = arrays(&indexing.instruction(tiling.root).shape);
+        let [first, rest @ ..] = &shapes[..] else { return Err(Untiled::Root) };
+        // A scan also has what is carried to the end.
+        let is_scan = indexing.instruction(tiling.root).opcode == Opcode::Scan;
+        if !is_scan && rest.iter().any(|shape| shape.dims != first.dims) {
+            return Err(Untiled::Root);
+        }
+        tiling.rank = first.rank();
+        tiling.num_roots = shapes.iter().filter(|shape| shape.dims == first.dims).count();
         for (position, &extent) in first.dims.iter().enumerate() {
-            tiling.add_dim((root, position), extent, Order::Parallel);
+            tiling.add_dim((tiling.root, position), extent, Order::Parallel);
         }
         tiling.visit();
         Ok(tiling)
+    }
+
+    /// The root of what is tiled.
+    pub fn root(&self) -> InstructionRef {
+        self.root
+    }
+
+    /// The operand of a tuple that needs all others, or the instruction itself.
+    fn real_root(&self, root: InstructionRef) -> Result<InstructionRef, Untiled> {
+        let root = self.resolved(root);
+        if self.indexing.instruction(root).opcode != Opcode::Tuple {
+            return Ok(root);
+        }
+        let operands = self.sources(root);
+        let needs_all = |root: &InstructionRef| {
+            let reached = self.users_first(*root);
+            operands.iter().all(|operand| reached.contains(operand))
+        };
+        operands.iter().copied().find(needs_all).ok_or(Untiled::Root)
+    }
+
+    /// The instruction that has the value of another one: of a fusion that is looked through, the root
+    /// of the fused computation; of a parameter of that, the operand of the fusion.
+    pub fn resolved(&self, at: InstructionRef) -> InstructionRef {
+        let mut at = at;
+        // Each step leads to a callee or against the data flow.
+        loop {
+            let instruction = self.indexing.instruction(at);
+            let callee = instruction.called_computations().next();
+            let callee = callee.filter(|callee| self.callers.get(callee) == Some(&at));
+            let operand = || {
+                let caller = *self.callers.get(&at.computation)?;
+                let number = usize::try_from(instruction.parameter_number()?).ok()?;
+                Op::new(self.indexing, caller).operand_ref(number)
+            };
+            let next = match instruction.opcode {
+                Opcode::Fusion => callee.map(|callee| self.indexing.root(callee)),
+                Opcode::Parameter => operand(),
+                _ => None,
+            };
+            match next {
+                Some(next) => at = next,
+                None => return at,
+            }
+        }
+    }
+
+    /// The instructions that the operands of an instruction stand for.
+    pub fn sources(&self, at: InstructionRef) -> Vec<InstructionRef> {
+        let op = Op::new(self.indexing, at);
+        let operands = (0..op.num_operands()).filter_map(|number| op.operand_ref(number));
+        operands.map(|operand| self.resolved(operand)).collect()
+    }
+
+    /// What an instruction needs, and itself; users first.
+    fn users_first(&self, root: InstructionRef) -> Vec<InstructionRef> {
+        let (mut order, mut seen) = (Vec::new(), HashSet::from([root]));
+        let mut open = vec![(root, self.sources(root))];
+        while let Some((at, sources)) = open.last_mut() {
+            match sources.pop() {
+                Some(source) if seen.insert(source) => open.push((source, self.sources(source))),
+                Some(_) => {}
+                None => {
+                    order.push(*at);
+                    open.pop();
+                }
+            }
+        }
+        order.reverse();
+        order
     }
 
     fn add_dim(&mut self, position: (InstructionRef, usize), extent: i64, order: Order) {
@@ -124,27 +240,48 @@ impl<'i, 'm> Tiling<'i, 'm> {
 
     /// Adds the dimensions that instructions sum over and their runtime variables, users first.
     fn visit(&mut self) {
-        let mut tiles: BTreeMap<InstructionId, Option<PlacedTile>> = BTreeMap::new();
-        let first = self.root_tiles().into_iter().next();
-        tiles.insert(self.root.instruction, first.map(PlacedTile::from));
-        while let Some((instruction, tile)) = tiles.pop_last() {
-            let at = InstructionRef { instruction, ..self.root };
+        let mut tiles: HashMap<InstructionRef, PlacedTile> = HashMap::new();
+        tiles.extend(self.root_tiles().into_iter().next().map(|tile| (self.root, tile.into())));
+        for at in self.order.clone() {
             let op = Op::new(self.indexing, at);
             for (number, extent) in contracted_extents(&op).into_iter().enumerate() {
                 let rank = arrays(&op.instruction.shape).first().map_or(0, |it| it.rank());
                 self.add_dim((at, rank + number), extent, Order::Sequential);
             }
             self.add_runtimes(&op);
-            if let Some(tile) = &tile {
-                self.scan_whole(&op, &tile.tile);
-            }
-            let operands = tile.and_then(|tile| self.operand_tiles(at, &tile).ok());
-            for (number, &operand) in op.instruction.operands.iter().enumerate() {
-                let tile = operands.as_ref().and_then(|tiles| tiles[number].clone());
-                let slot = tiles.entry(operand).or_default();
-                *slot = slot.take().or(tile);
+            let Some(tile) = tiles.get(&at) else { continue };
+            self.scan_whole(&op, &tile.tile);
+            // Where there is no tile, there may be more dimensions, but no scan of one of the root.
+            let operands = self.operand_tiles(at, tile).unwrap_or_default();
+            for (source, operand) in self.sources(at).into_iter().zip(operands) {
+                if let Some(tile) = operand {
+                    tiles.entry(source).or_insert(tile);
+                }
             }
         }
+    }
+
+    /// A tile of each instruction that is reached, the root's first.
+    ///
+    /// # Errors
+    /// An instruction has none.
+    pub fn tiles(&self) -> Result<Vec<(InstructionRef, PlacedTile)>, Untiled> {
+        let mut tiles: HashMap<InstructionRef, PlacedTile> = HashMap::new();
+        tiles.extend(self.root_tiles().into_iter().next().map(|tile| (self.root, tile.into())));
+        for &at in &self.order {
+            let Some(tile) = tiles.get(&at) else { continue };
+            if self.sources(at).is_empty() {
+                continue;
+            }
+            let operands = self.operand_tiles(at, tile)?;
+            for (source, operand) in self.sources(at).into_iter().zip(operands) {
+                if let Some(tile) = operand {
+                    tiles.entry(source).or_insert(tile);
+                }
+            }
+        }
+        let found = self.order.iter().filter_map(|at| Some((*at, tiles.remove(at)?)));
+        Ok(found.collect())
     }
 
     fn add_runtimes(&mut self, op: &Op) {
@@ -255,7 +392,7 @@ impl<'i, 'm> Tiling<'i, 'm> {
         } else {
             op
         };
-        let relation = match op.reads(output, &[operand]) {
+        let mut relation = match op.reads(output, &[operand]) {
             Some(Reads::Nothing) => return Ok(None),
             Some(Reads::Related(relation)) => relation,
             Some(Reads::Unknown) | None => return Err(Untiled::Maps(operand)),
@@ -265,6 +402,8 @@ impl<'i, 'm> Tiling<'i, 'm> {
             Direction::InputToOutput if relation.array != tile.array => return Ok(None),
             Direction::InputToOutput => output,
         };
+        // Lanes of a tile that is larger than an operand stay in their place.
+        relation.keeps_points = true;
         let mut indexing = relation.map(ctx, direction).ok_or(Untiled::Maps(operand))?;
         runtime::replace_known(self.indexing, &mut indexing);
         // The numbers that the space has for the runtime variables.
