@@ -37,6 +37,11 @@
 //! - terms of different signs are first brought to one sign. XLA takes the sum of their first
 //!   elements as offset, which is wrong where two of them have more than one element.
 //!
+//! # Tiles of arrays
+//!
+//! A [`Tile`] is a part of an array with a stride and masked lanes in each dimension. [`Tile::through`]
+//! gives the tile that a map leads to. A [`TilingSpace`] has the dimensions that tiles are numbered by.
+//!
 //! ```
 //! use tc_ir::{Context, IndexingMap, Var, tile::{Cover, Image, TiledVariable, images}};
 //! let ctx = Context::new();

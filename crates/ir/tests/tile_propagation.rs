@@ -315,6 +315,7 @@ fn minimal_reshapes_multiply_to_the_whole() {
     outcome.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(minimal_reshapes(&[2, 3], &[5]), None);
     assert_eq!(minimal_reshapes(&[i64::MAX, 2], &[2, i64::MAX]), None);
+    assert_eq!(minimal_reshapes(&[-2, 2], &[-4]), None);
     assert_eq!(minimal_reshapes(&[0, 3], &[0]).map(|it| it.len()), Some(1));
 }
 

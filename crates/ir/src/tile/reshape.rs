@@ -45,10 +45,16 @@ pub struct MinimalReshape {
 /// assert_eq!(found[1].kind, ReshapeKind::DecreaseRank);
 /// ```
 pub fn minimal_reshapes(from: &[i64], to: &[i64]) -> Option<Vec<MinimalReshape>> {
-    if from != to && (from.contains(&0) || to.contains(&0)) {
+    let count = |dims: &[i64]| {
+        dims.iter().try_fold(1_i64, |count, &dim| count.checked_mul(dim).filter(|_| 0 <= dim))
+    };
+    if count(from)? != count(to)? {
+        return None;
+    }
+    if from != to && from.contains(&0) {
         let all =
             MinimalReshape { from: 0..from.len(), to: 0..to.len(), kind: ReshapeKind::Generic };
-        return (from.contains(&0) && to.contains(&0)).then(|| vec![all]);
+        return Some(vec![all]);
     }
     let sides = [from, to];
     let (mut starts, mut ends, mut products) = ([0, 0], [0, 0], [1_i64, 1]);
@@ -73,9 +79,6 @@ pub fn minimal_reshapes(from: &[i64], to: &[i64]) -> Option<Vec<MinimalReshape>>
             groups.push([starts[0]..ends[0], starts[1]..ends[1]]);
             (starts, products) = (ends, [1, 1]);
         }
-    }
-    if products[0] != products[1] {
-        return None;
     }
     if starts != ends {
         match groups.last_mut() {

@@ -102,8 +102,8 @@ fn follow(
 ) -> Result<Place, String> {
     let (first, steps) = path.split_once('.').unwrap_or((path, ""));
     let all = |wanted: &dyn Fn(InstructionRef) -> bool| {
-        let found = tiling.tiles().map_err(|error| error.to_string())?.into_iter();
-        let found = found.filter(|(at, _)| wanted(*at)).next_back();
+        let tiles = tiling.tiles().map_err(|error| error.to_string())?;
+        let found = tiles.into_iter().rfind(|(at, _)| wanted(*at));
         let (at, tile) = found.ok_or_else(|| format!("nothing is at {path}"))?;
         Ok::<_, String>(Place { at, tile, through: Vec::new() })
     };

@@ -43,6 +43,8 @@
 //! [the map says so](OperandIndexing::is_conditional). [`Indexing::like_xla`] gives XLA's own answers
 //! where they are others.
 //!
+//! A [`Tiling`] passes tiles of arrays through instructions by these maps.
+//!
 //! Cost: a whole computation takes one composition for each pair of a map of an instruction and a
 //! map of its operand. Sets hold each map once and at most [`MAX_MAPS`], so that this is linear in
 //! the instructions, whatever the number of paths through them. Instructions that call a
@@ -150,6 +152,7 @@ impl<'m> Indexing<'m> {
     ///   the maps leave out the dimension that is scanned.
     /// - With several batch groups, a convolution reads every group of the batch; where a window reaches
     ///   into the padding, all of the kernel is read.
+    /// - A tile of the lhs of a `ragged-dot` counts the rows of a group from the first row of the group.
     /// - No map has exceptions: `dynamic-update-slice` reads all of its first operand, and `pad` the pad
     ///   value for each element.
     pub fn like_xla(mut self) -> Self {

@@ -7,6 +7,7 @@ mod corpus;
 mod gathers;
 mod plain;
 mod programs;
+mod tiles;
 mod windows;
 
 use super::*;

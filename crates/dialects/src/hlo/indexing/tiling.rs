@@ -510,7 +510,7 @@ fn ragged_extent(op: &Op) -> Option<i64> {
 
 /// For each dimension that an instruction sums over, the dimension of the operand that it is, if the
 /// operand has it.
-fn contracted(op: &Op, operand: usize) -> Vec<Option<usize>> {
+pub(super) fn contracted(op: &Op, operand: usize) -> Vec<Option<usize>> {
     let rank = op.operand_dims(operand).map_or(0, <[i64]>::len);
     let named = |numbers: &[i64]| -> Vec<Option<usize>> {
         numbers.iter().map(|&number| super::dimension(number, rank)).collect()
