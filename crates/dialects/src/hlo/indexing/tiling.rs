@@ -9,6 +9,8 @@
 //! is carried. So that nothing else is carried between tiles, a dimension of the root that is scanned is
 //! one tile.
 //!
+//! Where a map has exceptions, or values decide what is read, a tile has all that may be read.
+//!
 //! Source: XLA's experimental tiling (`xla/codegen/tiling/experimental`, `tiling_space.cc` and
 //! `tile_propagation.cc`). Here the [maps](super) decide; the list of operations that sum over a
 //! dimension is all that is said about opcodes.
@@ -173,12 +175,13 @@ impl<'i, 'm> Tiling<'i, 'm> {
         if self.indexing.instruction(root).opcode != Opcode::Tuple {
             return Ok(root);
         }
-        let operands = self.sources(root);
-        let needs_all = |root: &InstructionRef| {
-            let reached = self.users_first(*root);
-            operands.iter().all(|operand| reached.contains(operand))
-        };
-        operands.iter().copied().find(needs_all).ok_or(Untiled::Root)
+        // It comes first if it needs the others, which then have a user beside the tuple.
+        let first = self.users_first(root).into_iter().nth(1).ok_or(Untiled::Root)?;
+        let reached: HashSet<InstructionRef> = self.users_first(first).into_iter().collect();
+        match self.sources(root).iter().all(|operand| reached.contains(operand)) {
+            true => Ok(first),
+            false => Err(Untiled::Root),
+        }
     }
 
     /// The instruction that has the value of another one: of a fusion that is looked through, the root
@@ -337,8 +340,7 @@ impl<'i, 'm> Tiling<'i, 'm> {
         vec![Tile::new(dims.collect()); self.num_roots]
     }
 
-    /// What a tile of an instruction needs of each operand. `None` for an operand
-    /// that is not read.
+    /// What a tile of an instruction needs of each operand. `None` for an operand that is not read.
     ///
     /// # Errors
     /// The needed elements are not seen to be a tile.
@@ -354,8 +356,8 @@ impl<'i, 'm> Tiling<'i, 'm> {
         operands.map(through).collect()
     }
 
-    /// What a tile of an operand is needed for, of each array of the result. `None` for an array
-    /// that does not need it.
+    /// What a tile of an operand is needed for, of each array of the result. `None` for an array that does
+    /// not need it.
     ///
     /// # Errors
     /// These elements are not seen to be a tile.
@@ -379,19 +381,8 @@ impl<'i, 'm> Tiling<'i, 'm> {
         direction: Direction,
     ) -> Result<Option<PlacedTile>, Untiled> {
         let ctx = self.indexing.context();
-        // The steps of a scan are passed one by one.
-        let carries = op.instruction.integer(Attribute::NumCarries);
-        let is_step = op.instruction.opcode == Opcode::Scan
-            && carries
-                .and_then(|it| usize::try_from(it).ok())
-                .is_some_and(|carries| output + carries < num_arrays(&op.instruction.shape));
-        let step;
-        let op = if op.instruction.opcode == Opcode::Scan {
-            step = Op::of(self.indexing.module, op.at, is_step);
-            &step
-        } else {
-            op
-        };
+        let step = step_of_scan(op, output);
+        let op = step.as_ref().unwrap_or(op);
         let mut relation = match op.reads(output, &[operand]) {
             Some(Reads::Nothing) => return Ok(None),
             Some(Reads::Related(relation)) => relation,
@@ -489,6 +480,16 @@ impl<'i, 'm> Tiling<'i, 'm> {
             *bound = if is_less { rows } else { ctx.min(*bound, rows) };
         }
     }
+}
+
+/// A scan, whose arrays with all steps are passed step by step.
+fn step_of_scan<'m>(op: &Op<'m>, output: usize) -> Option<Op<'m>> {
+    if op.instruction.opcode != Opcode::Scan {
+        return None;
+    }
+    let carries = usize::try_from(op.instruction.integer(Attribute::NumCarries)?).ok()?;
+    let is_step = output.checked_add(carries)? < num_arrays(&op.instruction.shape);
+    Some(Op::of(op.module, op.at, is_step))
 }
 
 /// Whether the groups of a `ragged-dot` divide a dimension of the result.
