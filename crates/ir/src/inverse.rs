@@ -8,46 +8,24 @@
 //!
 //! - `a*t + b == y` gives the term `t == (y - b) / a`.
 //! - A sum whose terms take disjoint digits of the result, such as `8*t + u == y` with `u in [0,
-//!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`. With a symbolic stride `N`, the prover says
-//!   whether the rest is one of `N` numbers in a row.
-//! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`, for a constant or a symbol `c`
-//!   that is positive, or negative. This undoes reshapes and the chains of them. What is solved is a symbol, too:
-//!   `(d0*d1, d0)` gives `d1`, where `d0` is positive.
+//!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`.
+//! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`, for a constant `c`. This undoes
+//!   reshapes and the chains of them.
 //! - A remainder gives a number that takes no more values than the divisor has remainders.
-//! - Linear systems (`linear`), and what grows or falls with one unknown: minima, maxima, quotients and sums
-//!   of them (`monotone`), of which all linear pieces may be known (`piecewise`).
-//! - Remainders of sums, and of one number by several divisors (`residues`).
-//! - Congruences of sums that are the same up to multiples of the divisors (`congruences`).
-//! - An interval and a remainder give the number: `d0 floordiv 3` and `d0 mod 4` (`windows`). Constraints
-//!   are such intervals.
-//! - A variable that occurs in quotients and remainders by several divisors is split into digits, over
-//!   which they are linear, such as `d0 floordiv 3` and `d0 mod 6` (`split`).
-//! - What takes few values is given by a table of them (`table`), whatever the map is: a small one, and where
-//!   nothing else is found a large one.
 //! - A constraint to one value is one more equation, which undoes strided slices.
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
-//! image is where the solution lies in the old domain and the map leads from it back to `y`. Where
-//! a linear system was solved, it does where the divisors divide. What follows from the `bounds` of
-//! the results, which are symbolic where sizes are, is left out. That the inverse has 64-bit values is a constraint
-//! where no other says so, except over runtime variables. The image of an empty domain is empty,
-//! whatever the map is.
+//! image is where the solution lies in the old domain and the map leads from it back to `y`. What follows
+//! from the `bounds` of the results, which are symbolic where sizes are, is left out. That the inverse has
+//! 64-bit values is a constraint where no other says so, except over runtime variables. The image of an
+//! empty domain is empty, whatever the map is.
 //!
-//! What has no inverse in the language of expressions, such as the square of a number that takes many
-//! values, is not solved, nor are products of variables that are both unknown, and what neither grows, falls nor
-//! repeats.
+//! These are the equations of maps that move elements: transpositions, reshapes, reversals and slices. Others
+//! are not solved, such as linear systems, minima and maxima, products, and strides that are symbols.
 
 mod bounds;
 mod collision;
-mod congruences;
-mod linear;
-mod monotone;
-mod piecewise;
-mod residues;
 mod solver;
-mod split;
-mod table;
-mod windows;
 
 use std::cell::Cell;
 
@@ -63,13 +41,9 @@ use crate::value_range::with_quotients;
 use bounds::{Bounds, wide_interval, written_out};
 use collision::collision;
 use solver::Solver;
-use split::{Digits, Periods};
-use table::TableSize;
 
 /// The most constraints of an inverse that are compared with the others.
 const MAX_IMPLIED: usize = 16;
-/// How often variables are split into digits.
-const MAX_SPLITS: usize = 6;
 /// The terms of rows that are touched for each of them.
 const MAX_WORK: usize = 1 << 14;
 
@@ -166,7 +140,7 @@ impl IndexingMap {
             return Ok(inverse);
         }
         let solution =
-            self.solution(ctx, &map).map_err(|unsolved| collision(ctx, self, &map, &unsolved))?;
+            map.solution(ctx).map_err(|unsolved| collision(ctx, self, &map, &unsolved))?;
         let at_solution = |var: Var| match var {
             Var::Dim(i) => solution.get(i as usize).copied(),
             _ => None,
@@ -202,26 +176,17 @@ impl IndexingMap {
     /// longer.
     pub fn has_inverse(&self, ctx: &Context) -> bool {
         let own = Context::new();
-        let given = self.in_context(ctx, &own);
-        let mut map = given.clone();
+        let mut map = self.in_context(ctx, &own);
         map.simplify(&own);
-        self.ranges.is_empty() && (map.is_known_empty(&own) || given.solution(&own, &map).is_ok())
+        self.ranges.is_empty() && (map.is_known_empty(&own) || map.solution(&own).is_ok())
     }
 
-    /// The dimension variables over results, or those that the equations could not be solved for: by the
-    /// simplified map, or by this one, where simplification hides what a number is made of.
-    fn solution(&self, ctx: &Context, simplified: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
+    /// The dimension variables over results, or those that the equations could not be solved for.
+    fn solution(&self, ctx: &Context) -> Result<Vec<Expr>, Vec<Var>> {
         let work = Work(Cell::new(MAX_SOLVING));
-        let solution = solution(ctx, simplified, &work).or_else(|unsolved| {
-            let given = (self != simplified).then(|| solution(ctx, self, &work));
-            let by_tables = || {
-                let digits = Digits::of(ctx, simplified);
-                digits.solution(ctx, TableSize::LARGE, &work).ok()
-            };
-            given.and_then(Result::ok).or_else(by_tables).ok_or(unsolved)
-        })?;
+        let solution = solution(ctx, self, &work)?;
         // What is deep is looked at once for each level above.
-        let parts = solution.iter().zip(simplified.uses(ctx)).map(|(&value, uses)| {
+        let parts = solution.iter().zip(self.uses(ctx)).map(|(&value, uses)| {
             let nodes = ctx.topological(&[value]).len();
             nodes.saturating_mul(levels(ctx, value)).saturating_mul(uses + 1)
         });
@@ -376,39 +341,13 @@ impl<'c> SymbolicConstraints<'c> {
 
 /// The dimension variables over results, or those that the equations of a map could not be solved for.
 fn solution(ctx: &Context, map: &IndexingMap, work: &Work) -> Result<Vec<Expr>, Vec<Var>> {
-    let whole = Digits::of(ctx, map);
-    let unsolved = match whole.solution(ctx, TableSize::SMALL, work) {
-        Ok(solution) => return Ok(solution),
-        Err(unsolved) => unsolved,
-    };
-    for which in [Periods::Longest, Periods::Shortest] {
-        let mut digits = whole.split(ctx, which, work);
-        for _ in 0..MAX_SPLITS {
-            let Some(split) = digits.filter(|it| !it.map.is_known_empty(ctx)) else { break };
-            if let Ok(solution) = split.solution(ctx, TableSize::SMALL, work) {
-                return Ok(solution);
-            }
-            digits = split.split(ctx, which, work);
-        }
-    }
-    Err(unsolved)
-}
-
-impl Digits {
-    /// The variables of the other map over its results, or those that were not solved.
-    fn solution(
-        &self,
-        ctx: &Context,
-        tables: TableSize,
-        work: &Work,
-    ) -> Result<Vec<Expr>, Vec<Var>> {
-        let mut solver = Solver::new(ctx, &self.map, tables, work);
-        solver.solve();
-        let values: Vec<Option<Expr>> = self.vars.iter().map(|&it| solver.express(it)).collect();
-        let unsolved = (0..).zip(&values).filter(|it| it.1.is_none());
-        let unsolved: Vec<Var> = unsolved.map(|(number, _)| Var::Dim(number)).collect();
-        if unsolved.is_empty() { Ok(values.into_iter().flatten().collect()) } else { Err(unsolved) }
-    }
+    let mut solver = Solver::new(ctx, map, work);
+    solver.solve();
+    let vars = || (0..).take(map.dims.len());
+    let values: Vec<Option<Expr>> = vars().map(|number| solver.express(ctx.dim(number))).collect();
+    let unsolved = vars().zip(&values).filter(|it| it.1.is_none());
+    let unsolved: Vec<Var> = unsolved.map(|(number, _)| Var::Dim(number)).collect();
+    if unsolved.is_empty() { Ok(values.into_iter().flatten().collect()) } else { Err(unsolved) }
 }
 
 /// The variable that stands for a result while equations are solved: the map has no range

@@ -91,6 +91,21 @@ fn documented_pairs() {
     }
 }
 
+/// The rules of `docs/src/index-maps.md`.
+#[test]
+fn documented_rules() {
+    for text in [
+        "(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 9], d1 in [0, 7]",
+        "(d0) -> (d0 / 3, d0 mod 3), domain: d0 in [-9, 20]",
+        "(d0) -> (d0 / 3, d0 mod 6), domain: d0 in [-9, 20]",
+        "(d0) -> ((d0 + 3) mod 8), domain: d0 in [0, 7]",
+        "(d0) -> (d0 * 7 + 3), domain: d0 in [-2, 9]",
+        "(d0) -> (d0 / 2), domain: d0 in [0, 9], d0 mod 2 in [1, 1]",
+    ] {
+        inverse_of(text);
+    }
+}
+
 #[test]
 fn many_dimensions_are_inverted() {
     let ctx = Context::new();
@@ -107,215 +122,6 @@ fn an_empty_domain_has_an_empty_image() {
     let large = "(d0, d1) -> (0), domain: d0 in [0, 999999], d1 in [0, 999999], \
                  d0 + d1 in [7, 7], d0 - d1 in [0, 0]";
     assert_eq!(inverse(large), "KNOWN EMPTY");
-}
-
-#[test]
-fn symbolic_strides_are_undone() {
-    assert_eq!(
-        inverse_of(
-            "(i, j){M, N} -> (i * N + j), domain: i in [0, M - 1], j in [0, N - 1], \
-             M in [1, 1000], N in [1, 1000]"
-        ),
-        "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, M * N - 1], M in [1, 1000], \
-         N in [1, 1000]"
-    );
-    for text in [
-        // Rows that are further apart than they are long.
-        "(d0, d1){M, N, S} -> (d0 * S + d1), domain: d0 in [0, M - 1], d1 in [0, N - 1], \
-         M in [1, 9], N in [1, 9], S in [1, 9], S - N in [0, inf]",
-        "(d0, d1){N} -> (d0 * N + N - 1 - d1), domain: d0 in [0, 9], d1 in [0, N - 1], N in [-9, inf]",
-        "(d0, d1){N} -> (d0 * N * 3 + d1), domain: d0 in [0, N - 1], d1 in [0, 2], N in [1, 9]",
-        "(d0, d1, d2){M, N} -> (d0 * 6 * N + d1 * N + d2), \
-         domain: d0 in [0, 9], d1 in [0, 5], d2 in [0, N - 1], N in [1, 1000000]",
-        "(d0){N, S, T} -> (d0 * S + T), domain: d0 in [0, N - 1], N in [1, 9], S in [1, 5], T in [-9, 9]",
-        // Tiles of 8 by 4.
-        "(d0, d1){M, N} -> (((d0 / 8) * ((N + 3) / 4) + d1 / 4) * 32 + (d0 mod 8) * 4 + d1 mod 4), \
-         domain: d0 in [0, M - 1], d1 in [0, N - 1], M in [1, 20], N in [1, 20]",
-    ] {
-        inverse_of(text);
-    }
-}
-
-#[test]
-fn quotients_and_remainders_by_symbols() {
-    assert_eq!(
-        inverse_of(
-            "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, M * N - 1], M in [1, 50], N in [1, 50]"
-        ),
-        "(d0, d1){M, N} -> (d1 + d0 * N), domain: d0 in [0, M - 1], d1 in [0, N - 1], M in [1, 50], \
-         N in [1, 50]"
-    );
-    assert_eq!(
-        inverse_of(
-            "(d0, d1){M, N, P} -> ((d0 * N + d1) / M, (d0 * N + d1) mod M), \
-             domain: d0 in [0, P - 1], d1 in [0, N - 1], M in [1, 9], N in [1, 9], P in [1, 9]"
-        ),
-        "(d0, d1){M, N, P} -> ((d1 + d0 * M) / N, (d1 + d0 * M) mod N), \
-         domain: d0 in [0, (N * P - 1) / M], d1 in [0, M - 1], M in [1, 9], N in [1, 9], P in [1, 9], \
-         P - (d1 + d0 * M) / N in [1, inf]"
-    );
-    for text in [
-        "(d0){N} -> (d0 / N, d0 mod N), domain: d0 in [-99, 99], N in [1, inf]",
-        "(d0){N} -> ((d0 + 1) mod N, d0 / N), domain: N in [1, 9]",
-        "(d0){N} -> (-d0 / N, d0 mod N), domain: d0 in [-50, 50], N in [2, 9]",
-        "(d0){N} -> (d0 ceildiv N, d0 mod N), domain: d0 in [-50, 50], N in [1, 9]",
-        "(d0){N} -> ((d0 * 3) / N, (d0 * 3) mod N), domain: d0 in [-50, 50], N in [1, 9]",
-        "(d0){N} -> (d0 / (N * 4), (d0 / 4) mod N, d0 mod 4), domain: d0 in [0, N * 32 - 1], N in [1, 9]",
-        "(d0){A, B, C} -> ((d0 / C) mod B, d0 / (B * C), d0 mod C), \
-         domain: d0 in [0, A * B * C - 1], A in [1, 4], B in [1, 5], C in [1, 6]",
-        "(d0){M, N} -> ((d0 mod N) * M + d0 / N), domain: d0 in [0, M * N - 1], M in [1, 9], N in [1, 9]",
-        "(d0, d1){N} -> ((d0 / 8 * N + d1) * 8 + d0 mod 8), domain: d0 in [0, 63], d1 in [0, N - 1], N in [1, 9]",
-    ] {
-        inverse_of(text);
-    }
-    // With `N == 0` there is no value.
-    for domain in ["", ", domain: N in [0, 9]"] {
-        let map = format!("(d0){{N}} -> (d0 / N, d0 mod N){domain}");
-        assert!(inverse(&map).contains("could not be solved for d0"), "{map}");
-    }
-}
-
-/// `-1 mod -2` is 1, and `-1 floordiv -2` is 0.
-#[test]
-fn remainders_by_negative_numbers_are_no_differences() {
-    let ctx = Context::new();
-    let text = "(d0, d1){N} -> ((d0 ceildiv 2 - N) mod ((1 - d0) * -2), d0 + d1), domain: d0 in [0, 1], \
-                d1 in [0, 1], N in [1, 1]";
-    let map = IndexingMap::parse(&ctx, text).expect("a map");
-    if let Ok(inverse) = map.inverse(&ctx) {
-        assert_eq!(map.evaluate(&ctx, &[0, 1], &[], &[1]), Ok(vec![1, 1]));
-        assert_eq!(inverse.contains(&ctx, &[1, 1], &[], &[1]), Ok(true));
-        assert_eq!(inverse.evaluate(&ctx, &[1, 1], &[], &[1]), Ok(vec![0, 1]));
-    }
-}
-
-#[test]
-fn sizes_without_an_absolute_value_are_no_divisors() {
-    let ctx = Context::new();
-    let text = "(d0, d1){N} -> (d1 * -2 + min(N, -9223372036854775808) * (d0 - 1)), domain: d0 in [0, 1], \
-                d1 in [0, 2], N in [0, 0]";
-    let map = IndexingMap::parse(&ctx, text).expect("a map");
-    assert!(!map.has_inverse(&ctx));
-}
-
-#[test]
-fn sizes_without_a_value_are_not_known_to_be_positive() {
-    let ctx = Context::new();
-    let text = "(d0, d1){N} -> (N * 9223372036854775807 * (d1 - d0) + d0), domain: d0 in [0, 1], d1 in [0, 1], \
-                N in [-2, -2]";
-    let map = IndexingMap::parse(&ctx, text).expect("a map");
-    let inverse = map.inverse(&ctx).expect("an inverse");
-    for number in [0, 1] {
-        assert_eq!(inverse.contains(&ctx, &[number], &[], &[-2]), Ok(true));
-        assert_eq!(inverse.evaluate(&ctx, &[number], &[], &[-2]), Ok(vec![number, number]));
-    }
-}
-
-#[test]
-fn negative_symbols() {
-    assert_eq!(
-        inverse_of("(d0){N} -> (d0 * N), domain: d0 in [0, 9], N in [-5, -1]"),
-        "(d0){N} -> (d0 / N), domain: d0 in [-45, 0], N in [-5, -1], d0 - N * (d0 / N) in [0, 0], \
-         d0 / N in [0, 9]"
-    );
-    for text in [
-        "(d0){N} -> (d0 / N, d0 mod N), domain: d0 in [-50, 50], N in [-9, -1]",
-        "(d0){N} -> (d0 ceildiv N, d0 mod N), domain: d0 in [-50, 50], N in [-9, -1]",
-        "(d0){N} -> ((d0 * -3) / N, (d0 * -3) mod N), domain: d0 in [-50, 50], N in [-9, -2]",
-        "(d0){N} -> (d0 / (N * 4), (d0 / 4) mod N, d0 mod 4), domain: d0 in [0, 99], N in [-5, -1]",
-        "(d0, d1){N} -> (d0 * N + d1), domain: d0 in [-9, 9], d1 in [0, -N - 1], N in [-9, -1]",
-        "(d0, d1){N} -> (d0 + d1 * N), domain: d0 in [0, 9], d1 in [0, 9], N in [-9, -1], N + d0 in [-inf, -1]",
-        "(d0, d1){N} -> (d0 * N * 2 - d1), domain: d0 in [-9, 9], d1 in [0, 1 - N * 2 - 2], N in [-9, -1]",
-        "(d0, d1){M, N} -> ((d0 * N + d1) * M), domain: d0 in [0, 4], d1 in [0, N - 1], N in [1, 5], M in [-3, -1]",
-    ] {
-        inverse_of(text);
-    }
-}
-
-/// Digits of few values by symbols.
-#[test]
-fn interleaved_digits() {
-    for text in [
-        "(d0){N} -> ((d0 mod N) * 2 + d0 / N), domain: d0 in [0, N * 2 - 1], N in [2, 9]",
-        "(d0){N} -> ((d0 mod N) * 3 + 2 - d0 / N), domain: d0 in [0, N * 3 - 1], N in [1, 99]",
-        "(d0, d1){N} -> ((d0 mod N) * 8 + (d0 / N) * 4 + d1), \
-         domain: d0 in [0, N * 2 - 1], d1 in [0, 3], N in [1, 9]",
-    ] {
-        inverse_of(text);
-    }
-}
-
-/// What is a result, or follows from the results, divides as a symbol does.
-#[test]
-fn divisors_that_are_solved() {
-    assert_eq!(
-        inverse_of("(d0, d1) -> (d0 * d1 + 3, d0), domain: d0 in [1, 9], d1 in [0, 99]"),
-        "(d0, d1) -> (d1, (d0 - 3) / d1), domain: d0 in [3, 894], d1 in [1, 9], \
-         (d0 - 3) / d1 in [0, 99], (d0 - 3) mod d1 in [0, 0]"
-    );
-    for (divisor, domain) in [
-        ("d0", "d0 in [1, 5]"),
-        ("d0", "d0 in [-5, -1]"),
-        ("(d0 + 3)", "d0 in [-2, 5]"),
-        ("(-d0)", "d0 in [-5, -1]"),
-        ("(d0 * 2 - 7)", "d0 in [-2, 3]"),
-        ("(d0 / 3)", "d0 in [3, 9]"),
-        ("(d0 * d0 + 1)", "d0 in [-2, 3]"),
-        ("(d0 mod 4 + 1)", "d0 in [-2, 9]"),
-        ("max(d0, 2)", "d0 in [0, 5]"),
-    ] {
-        for results in [
-            "d1 / D, d1 mod D, d0",
-            "d0, d1 ceildiv D, d1 mod D",
-            "d1 / D + d0 * 3, d1 mod D, d0 - 1",
-            "(d1 * -2 + 1) / D, (d1 * -2 + 1) mod D, d0 * 2",
-            "d1 / (D * 3), (d1 / 3) mod D, d1 mod 3, d0",
-            "d0, d1 / D, d1 mod (D * 2)",
-            "D * d1, d0",
-            "d1 * D * 5 - d0, d0 * -3 + 1",
-            "d0, (d1 - 7) * D + 2",
-        ] {
-            let results = results.replace('D', divisor);
-            let text = format!("(d0, d1) -> ({results}), domain: {domain}, d1 in [-30, 20]");
-            let inverse = inverse_of(&text);
-            assert!(inverse.len() < 800, "no table: {text}: {inverse}");
-        }
-    }
-    for text in [
-        "(d0, d1, d2) -> (d0 * d1 * d2, d0, d1), domain: d0 in [1, 5], d1 in [-9, -1], d2 in [0, 9]",
-        "(d0, d1, d2) -> (d0 * d1 * d2, d0 * d1, d1), domain: d0 in [1, 5], d1 in [1, 5], d2 in [-9, 9]",
-        "(d0, d1, d2) -> (d1 * d0 + d2, d0), domain: d0 in [1, 9], d1 in [0, 99], d2 in [0, 9], d0 - d2 in [1, inf]",
-        "(d0, d1, d2) -> (d1 * d0 - d2, d0), domain: d0 in [1, 9], d1 in [0, 99], d2 in [0, 9], d0 - d2 in [1, inf]",
-        "(d0, d1, d2) -> (d1 / (d0 * d2), (d1 / d0) mod d2, d1 mod d0, d0, d2), \
-         domain: d0 in [1, 5], d1 in [-20, 50], d2 in [1, 4]",
-        "(d0, d1, d2) -> (d0 + d1, d0 - d1, d2 * (d0 + d1) + d0), \
-         domain: d0 in [0, 9], d1 in [1, 9], d2 in [-9, 9]",
-        "(d0, d1) -> ((d1 + d0) mod (d0 * 7), d0), domain: d0 in [1, 30], d1 in [0, 6]",
-        "(d0, d1){N} -> (d1 / (d0 * N), d1 mod (d0 * N), d0), domain: d0 in [1, 9], d1 in [-50, 50], N in [1, 4]",
-        "(d0, d1) -> (d0 * d1 + d1 * 3 - d0, d0), domain: d0 in [-2, 99], d1 in [-99999, 99999]",
-        "(d0, d1) -> (d0 * d1, d1 * 2), domain: d0 in [-99999, 99999], d1 in [1, 99999]",
-        "(d0, d1) -> (d1 / d0, d1 mod d0, d0), domain: d0 in [1, inf]",
-        // Where the divisor is zero, there is no value.
-        "(d0, d1) -> (d0, d1 / d0, d1 mod d0), domain: d0 in [-9, 9], d1 in [0, 30], d1 - d0 in [-inf, -1]",
-        "(d0, d1) -> (d0 + d1, d1 * d0, d0), domain: d0 in [-9, 9], d1 in [0, 30], d0 - d1 in [1, inf]",
-        // What is left over is not positive.
-        "(d0, d1) -> (d1 mod d0, d0), domain: d0 in [1, 9], d1 in [-9, 0], d0 + d1 in [1, inf]",
-        "(d0, d1){N} -> (d0 * N + d1), domain: d0 in [0, 9], d1 in [-9, 0], N in [1, 9], N + d1 in [1, inf]",
-    ] {
-        inverse_of(text);
-    }
-}
-
-#[test]
-fn what_simplification_hides_is_solved() {
-    for text in [
-        "(d0) -> ((d0 * 2) mod 83 + ((d0 * 2) mod 83 + 3) / 2), domain: d0 in [0, 82]",
-        "(d0, d1) -> (((d0 * 127 + d1) / 3) * 9 + (d0 * 127 + d1) mod 3), domain: d0 in [0, 2], d1 in [0, 126]",
-        "(d0, d1) -> ((d0 * 86 + d1 + (d0 * 86 + d1) / 4) / 2, (d0 * 86 + d1 + (d0 * 86 + d1) / 4) mod 4), \
-         domain: d0 in [0, 78], d1 in [0, 85]",
-    ] {
-        inverse_of(text);
-    }
 }
 
 #[test]
@@ -466,12 +272,10 @@ fn images_at_the_ends_of_64_bits() {
         "(d0) -> (-d0)",
         "(d0) -> (d0 + 1)",
         "(d0, d1) -> (d0 + d1, d1)",
-        "(d0, d1) -> (d0 + d1, d0 - d1)",
         "(d0, d1) -> (d0 * 4 - d1), domain: d1 in [0, 3]",
         "(d0, d1) -> (d0 / 2 + d1, d0 mod 2, d1)",
         "(d0, d1) -> (d0 - d1 * 2, d1), domain: d0 in [0, inf]",
         "(d0, d1) -> (d0 + d1, d1 * 3 - 5), domain: d0 in [-inf, 3]",
-        "(d0, d1) -> (max(d0, d0 * 2 + 3), d1 - d0)",
     ] {
         let map = IndexingMap::parse(&ctx, text).expect("a map");
         let inverse = map.inverse(&ctx).expect("an inverse");
@@ -506,7 +310,6 @@ fn factors_and_divisors_at_the_ends_of_64_bits() {
         "(d0) -> (d0 mod 9223372036854775807), domain: d0 in [-1, 0]",
         "(d0) -> (d0 mod -9223372036854775807), domain: d0 in [-1, 0]",
         "(d0) -> (d0 * -9223372036854775808), domain: d0 in [0, 1]",
-        "(d0) -> (d0 + (d0 * -9223372036854775808) mod 3), domain: d0 in [0, 5]",
     ] {
         inverse_of(map);
     }
