@@ -40,7 +40,8 @@ use crate::map::{Constraint, IndexingMap, VarIntervals};
 /// The most alternatives that the constraints of a tile have.
 const MAX_ALTERNATIVES: usize = 1 << 10;
 
-/// The lanes of a tile along one dimension; see the [module](self) text.
+/// The lanes of a tile along one dimension of an array. Lane `k` from 0 to `size - 1` is at
+/// `offset + stride * k`. Lanes outside of `[0, upper bound)` are masked: they stand for no element.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct DimTile {
     /// Where the first lane is.
@@ -98,7 +99,8 @@ impl DimTile {
     }
 }
 
-/// A part of an array; see the [module](self) text.
+/// A part of an array: the elements at unmasked lanes of all its dimensions. It may reach beyond the array,
+/// as the last tile does where the size does not divide the extent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tile {
     /// The lanes along each dimension.
@@ -115,7 +117,8 @@ impl Tile {
 
     /// The tile that the results of `map` take. This one is that of its dimension variables, `ranges` are
     /// the lanes of its range variables; those without lanes take all values. Runtime variables are
-    /// those of `space`.
+    /// those of `space`. If this tile has an unmasked lane in each dimension, the elements are exactly
+    /// those that the map leads to where the constraints hold; otherwise there may be more.
     ///
     /// # Errors
     /// The elements are not seen to be those of a tile.

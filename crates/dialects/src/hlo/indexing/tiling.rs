@@ -64,7 +64,8 @@ pub enum Untiled {
 /// A runtime variable of the space: the instruction that has it in its maps, its source and its values.
 type RuntimeKey = (InstructionRef, RuntimeSource, Interval);
 
-/// The tiles of a computation; see the [module](self) text.
+/// The tiles of a computation. The dimensions of its space are those of the root, then those that
+/// instructions on the way to the operands sum over.
 pub struct Tiling<'i, 'm> {
     pub(super) indexing: &'i Indexing<'m>,
     /// The dimensions that tiles are numbered by.
