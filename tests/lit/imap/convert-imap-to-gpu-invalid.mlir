@@ -25,6 +25,14 @@ gpu.module @kernels {
 }
 
 gpu.module @others {
+  gpu.func @vector(%x: memref<64xf32>, %y: memref<64xf32>) kernel {
+    // expected-error @below {{'imap.generic' op has the step 'vector [i = 8] lanes i', which the code of a GPU cannot obey}}
+    imap.generic (i) domain: i in [0, 63] ins(%x[i] : memref<64xf32>) outs(%y[i] : memref<64xf32>) attributes {imap.schedule = #imap.schedule<vector [i = 8] lanes i>} {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
   gpu.func @two(%x: memref<8xf32>, %y: memref<8xf32>) kernel {
     imap.generic (i) domain: i in [0, 7] ins(%x[i] : memref<8xf32>) outs(%y[i] : memref<8xf32>) {
     ^bb0(%a: f32):

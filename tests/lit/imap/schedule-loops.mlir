@@ -119,3 +119,20 @@ func.func @bounded_lanes(%x: memref<8x130xf32>, %g: memref<16x128xf32>, %y: memr
   }
   return
 }
+
+// The operation on the results of an ordered fold is not ordered.
+// CHECK-LABEL: func.func @ordered_epilogue(
+// CHECK: imap.generic {{.*}} fold [add f32] ordered {
+// CHECK: imap.generic (i) domain: i in [0, 7] ins(%arg1[i] : memref<8xf32>) outs(%arg1[i] : memref<8xf32>) {
+// CHECK: imap.builtin "tanh"
+func.func @ordered_epilogue(%x: memref<8x3xf32>, %y: memref<8xf32>) {
+  imap.generic (i)[k] domain: i in [0, 7], k in [0, 2] ins(%x[i, k] : memref<8x3xf32>) outs(%y[i] : memref<8xf32>) fold [add f32] ordered {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } epilogue {
+  ^bb0(%s: f32, %a: f32):
+    %t = imap.builtin "tanh"(%s) : f32
+    imap.yield %t : f32
+  }
+  return
+}

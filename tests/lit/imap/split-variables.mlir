@@ -80,3 +80,19 @@ func.func @transposed(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<32x
   } -> tensor<32xf32>
   return %r : tensor<32xf32>
 }
+
+// An odd number of results: one more is computed from nothing, and left out.
+// CHECK-LABEL: func.func @odd
+// CHECK: %[[R:.*]] = imap.generic (i, d1)[s, k] domain: i in [0, 1], d1 in [0, 15], s in [0, 2], k in [0, 63], (i + s) mod 2 in [0, 0], i + d1 * 2 in [0, 30]
+// CHECK-SAME: outs(%{{.*}}[i + d1 * 2] : tensor<32xf32>)
+// CHECK: imap.generic (d0) domain: d0 in [0, 30] ins(%[[R]][d0] : tensor<32xf32>) outs(%{{.*}}[d0] : tensor<31xf32>)
+func.func @odd(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<31xf32> {
+  %e = tensor.empty() : tensor<31xf32>
+  %r = imap.generic (i)[s, k] domain: i in [0, 30], s in [0, 2], k in [0, 63], (i + s) mod 2 in [0, 0]
+      ins(%x[k, (i + s) floordiv 2], %w[s, k] : tensor<64x18xf32>, tensor<3x64xf32>) outs(%e[i] : tensor<31xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<31xf32>
+  return %r : tensor<31xf32>
+}

@@ -20,21 +20,22 @@
 //!
 //! A variable is split if it is an operand of a division by a constant that divides the number of its values. A range
 //! of an ordered fold stays as it is. The variable along which the results of a fold are neighbours is split also if a sum
-//! with it is divided, as in a transposed convolution: `(i + s) mod 2 = 0` does not depend on `i / 2`. Remark: `split`,
-//! with the divisor.
+//! with it is divided, as in a transposed convolution: `(i + s) mod 2 = 0` does not depend on `i / 2`. If the constant
+//! does not divide the number of its values, a few more results are computed from nothing, and left out by a copy.
+//! Remark: `split`, with the divisor.
 
 use super::parts::{Parts, extent};
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{Generic, Indexed, View},
-    mlir,
+    imap::{Access, Generic, Indexed, View, build_yield},
+    mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
 };
 use tc_ir::{
-    Context,
+    Context, Interval,
     expr::{Expr, Node, Var},
-    map::Variable,
+    map::{Constraint, IndexingMap, Variable},
 };
 
 /// The pass.
@@ -58,7 +59,12 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(generic.op());
         let ir = Context::new();
         for _ in 0..MAX_SPLITS {
-            let Some(parts) = divided(&ir, generic) else { break };
+            let Some((parts, count)) = divided(&ir, generic) else { break };
+            if parts.num_parts * parts.size != count {
+                let Some((longer, results)) = lengthen(&ir, generic, parts, count) else { break };
+                mlir::replace(generic.op(), &results);
+                generic = longer;
+            }
             let new = parts.split(&ir, generic);
             let arguments = [("By", &*parts.size.to_string())];
             let at = generic.op().location();
@@ -79,8 +85,71 @@ fn row(ir: &Context, view: &View) -> Option<Var> {
     (is_fold && lasts.iter().all(|var| *var == first)).then_some(first)
 }
 
-/// The parts of a variable that a subscript divides.
-fn divided(ir: &Context, generic: Generic) -> Option<Parts> {
+/// A fold with a row of results that is as long as its parts together, and copies of the results that are wanted; `None`
+/// if the others cannot be computed.
+fn lengthen<'c>(
+    ir: &Context,
+    generic: Generic<'c>,
+    parts: Parts,
+    count: i64,
+) -> Option<(Generic<'c>, Vec<Val<'c>>)> {
+    let mut view = View::of(ir, generic);
+    let is_empty = |it: &Access| {
+        let is_static = mlir::shape(it.value.r#type()).iter().all(Option::is_some);
+        is_static && mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
+    };
+    // An epilogue reads for every result.
+    let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
+    let read = epilogue.get(view.accumulators.len()..).unwrap_or_default();
+    let mut in_epilogue =
+        view.inputs.iter().zip(read).filter(|(_, argument)| !mlir::uses(**argument).is_empty());
+    if !view.outputs.iter().all(is_empty)
+        || in_epilogue.any(|(it, _)| ir.vars_of_all(&it.exprs()).contains(&parts.var))
+    {
+        return None;
+    }
+    let builder = Builder::before(generic.op()).located(generic.op().location());
+    let length = parts.num_parts * parts.size;
+    parts.bound(ir, &mut view.domain, length);
+    let interval = Interval::new(0, count - 1);
+    view.domain.constraints.push(Constraint { expr: ir.var(parts.var), interval });
+    let wanted: Vec<Val> = view.outputs.iter().map(|it| it.value).collect();
+    for output in &mut view.outputs {
+        let mut shape = mlir::shape(output.value.r#type());
+        shape.pop();
+        shape.push(Some(length));
+        let ty = mlir::tensor_type(&shape, mlir::element_type(output.value.r#type()));
+        output.value = builder.value("tensor.empty", &[], ty);
+    }
+    let new = view.build(ir, &builder, generic.epilogue().is_some());
+    mlir::copy_block(builder.context, generic.body(), new.body(), builder.location);
+    if let (Some(from), Some(to)) = (generic.epilogue(), new.epilogue()) {
+        mlir::copy_block(builder.context, from, to, builder.location);
+    }
+    let results = mlir::results(new.op()).into_iter().zip(wanted);
+    let copies = results.map(|(result, wanted)| {
+        let extents = mlir::shape(wanted.r#type()).into_iter().map(|it| it.unwrap_or(1));
+        let identity = IndexingMap::identity(ir, &extents.collect::<Vec<_>>());
+        let places = identity.results.clone();
+        let copy = View {
+            domain: IndexingMap { results: Vec::new(), ..identity },
+            runtimes: Vec::new(),
+            inputs: vec![Access::new(result, places.clone())],
+            outputs: vec![Access::new(wanted, places)],
+            accumulators: Vec::new(),
+            ordered: false,
+            combiner: None,
+        };
+        let copy = copy.build(ir, &builder, false);
+        let (inside, arguments) = builder.inside(copy.body());
+        build_yield(&inside, &arguments);
+        mlir::result(copy.op(), 0)
+    });
+    Some((new, copies.collect()))
+}
+
+/// The parts of a variable that a subscript divides, and the number of its values.
+fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
     let view = View::of(ir, generic);
     let mut subscripts: Vec<Expr> =
         view.accesses().flat_map(|it| it.subscripts.iter().copied()).collect();
@@ -96,9 +165,8 @@ fn divided(ir: &Context, generic: Generic) -> Option<Parts> {
         else {
             return None;
         };
-        let var = ir
-            .as_var(dividend)
-            .or_else(|| row.filter(|row| ir.coefficient(dividend, *row) == Some(1)));
+        let plain = ir.as_var(dividend);
+        let var = plain.or_else(|| row.filter(|row| ir.coefficient(dividend, *row) == Some(1)));
         let (var, size) = (var?, ir.as_constant(divisor)?);
         let is_free = match var {
             Var::Dim(_) => true,
@@ -107,8 +175,10 @@ fn divided(ir: &Context, generic: Generic) -> Option<Parts> {
         };
         let variable: &Variable = view.domain.variable(var)?;
         let (values, count) = (variable.constant_interval(ir)?, extent(ir, variable)?);
-        let fits = values.lo == 0 && 1 < size && size < count && count % size == 0;
+        let is_even = count % size == 0 || plain.is_none();
+        let fits = values.lo == 0 && 1 < size && size < count && is_even;
         let is_split = is_free && fits && !bounding.contains(&var);
-        is_split.then(|| Parts { var, values, num_parts: count / size, size })
+        let num_parts = (count + size - 1) / size;
+        is_split.then(|| (Parts { var, values, num_parts, size }, count))
     })
 }

@@ -1,4 +1,4 @@
-//! `convert-hlo-to-imap`: convert an HLO module to one function of `imap.generic` and `scf` loops.
+//! `convert-hlo-to-imap`: convert an HLO module to functions of `imap.generic` and `scf` loops.
 //!
 //! This pass converts the entry computation to a function and inlines the computations that it calls:
 //! fusions and calls at their call sites, bodies of loops and conditionals inside `scf.while` and
@@ -101,7 +101,7 @@ const DIALECTS: [&str; 9] =
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-hlo-to-imap",
-    summary: "Convert an HLO module to a function of imap.generic and loops",
+    summary: "Convert an HLO module to functions of imap.generic and loops",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &DIALECTS,

@@ -39,7 +39,7 @@ use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{BlockLike, Type};
 use product::Product;
 use tc_dialects::{
-    imap::{Generic, Scan, Scatter, Sort},
+    imap::{Generic, Scan, Scatter, Sort, schedule::Schedule},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::Report,
@@ -228,6 +228,11 @@ fn convert<'c>(
     choices: Choices,
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(generic.into(), choices)?;
+    if let Some(step) = Schedule::of(generic.op()).and_then(|it| it.steps.into_iter().next()) {
+        return Err(Report::error(format!(
+            "has the step '{step}', which the code of a GPU cannot obey"
+        )));
+    }
     let plan = order::plan(&nest).ok_or_else(circular)?;
     let scope = nest.outer_scope(builder);
     let (dims, ranges) = match &plan {

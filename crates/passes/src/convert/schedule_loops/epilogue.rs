@@ -7,7 +7,7 @@
 use crate::analysis::buffers::origin;
 use melior::ir::ValueLike;
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, Inside, Start, View, tiling},
+    imap::{Access, Generic, Indexed, Inside, Start, View},
     mlir::{self, Builder, Val, ValueMap},
 };
 use tc_ir::Context;
@@ -64,9 +64,6 @@ pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
     let mut values: ValueMap = old.zip(inner).collect();
     for op in mlir::ops(epilogue) {
         inside.copy(op, &mut values);
-    }
-    for part in [fold, finish] {
-        tiling::copy_attributes(generic.op(), part.op());
     }
     mlir::erase(generic.op());
     Some([fold, finish])
