@@ -179,6 +179,6 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
         let fits = values.lo == 0 && 1 < size && size < count && is_even;
         let is_split = is_free && fits && !bounding.contains(&var);
         let num_parts = (count + size - 1) / size;
-        is_split.then(|| (Parts { var, values, num_parts, size }, count))
+        is_split.then_some((Parts { var, values, num_parts, size }, count))
     })
 }
