@@ -815,7 +815,7 @@ mod tests {
     /// Computes an expression in f32 in several ways, and with errors: all must agree.
     fn check_bounds(a: f32, b: f32, c: f32) -> Result<(), TestCaseError> {
         let [x, y, z] = [a, b, c].map(|value| f(value.into(), 0.0));
-        let product = F32.binary(FloatBinary::Mul, x, y);
+        let product = F32.binary(FloatBinary::MulIntoSum, x, y);
         let sum = F32.binary(FloatBinary::Add, product, z);
         let quotient = F32.binary(FloatBinary::Div, sum, y);
         let root = F32.unary(FloatUnary::Sqrt, quotient);
