@@ -129,9 +129,9 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     let parallel = 1 < codegen.threads;
     let (bits, registers) = codegen.machine.vector_registers();
     let strict_fp = codegen.strict_fp;
+    let threshold = codegen.machine.parallel_threshold();
     let choices = format!(
-        "parallel={parallel} parallel-threshold={} strict-fp={strict_fp} vector-bits={bits}",
-        codegen.machine.parallel_threshold()
+        "parallel={parallel} parallel-threshold={threshold} strict-fp={strict_fp} vector-bits={bits}"
     );
     let loops = format!(
         "imap-schedule-loops{{strict-fp={strict_fp} vector-bits={bits} vector-registers={registers}}},\
@@ -140,20 +140,19 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let tile = format!(
         "imap-schedule{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
-         parallel={parallel} parallel-threshold={}}},func.func(imap-tile)",
+         parallel={parallel} parallel-threshold={threshold}}},func.func(imap-tile)",
         second_cache / 4,
         second_cache / 4,
         4 * second_cache,
         first_cache / 2,
-        first_cache / 4,
-        codegen.machine.parallel_threshold()
+        first_cache / 4
     );
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     // Of a fold to few results, each thread computes a part. A register block has a row of them.
     let split = format!(
         "func.func(imap-split-folds{{parts={} min-size={} row={} strict-fp={strict_fp}}})",
         codegen.threads,
-        codegen.machine.parallel_threshold() / 2,
+        threshold / 2,
         i64::from(registers) / 2 * codegen.machine.vector_length(32)
     );
     let mut passes = vec![DROP_ATTRIBUTES];
@@ -170,10 +169,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     }
     passes.extend([&*tile, "cse", "func.func(hoist-scratch)"]);
     passes.extend(BUFFERIZE);
-    let copies = format!(
-        "func.func(parallelize-copies{{parallel-threshold={}}})",
-        codegen.machine.parallel_threshold()
-    );
+    let copies = format!("func.func(parallelize-copies{{parallel-threshold={threshold}}})");
     if parallel {
         passes.push(&copies);
     }

@@ -307,8 +307,8 @@ impl Generator {
         Some(twin)
     }
 
-    /// A fold of a tensor of at least two dimensions over some of them, and one of its results, which folds in the same
-    /// way. The first one becomes a part of the program. `None` if there is no such tensor.
+    /// Adds a fold over some dimensions of a tensor to the program. Returns a second fold, with the same combiner, of the
+    /// results of the first. `None` if the tensor has fewer than two dimensions.
     fn fold_of_fold(&mut self) -> Option<Operation> {
         let source = self.source();
         let rank = self.program.shape(source).len();
@@ -322,7 +322,7 @@ impl Generator {
         Some(self.plain_fold(Source::Result(self.program.operations.len() - 1, 0), combiner))
     }
 
-    /// A fold of a tensor over some of its dimensions, the last of them for sure.
+    /// A fold of a tensor over its last dimension and some of the others.
     fn plain_fold(&mut self, source: Source, combiner: &'static str) -> Operation {
         let extents = self.program.shape(source).to_vec();
         let rank = extents.len();

@@ -14,7 +14,7 @@ use tc_dialects::{
 };
 use tc_ir::Context;
 
-/// What the errors about schedules say that an operation cannot have.
+/// Parts of the errors for schedules that an operation cannot have.
 const REFUSED: &[&str] = &[
     "cannot be computed by",
     "keeps the order of its ranges",

@@ -78,7 +78,7 @@ fn num_with_several_results(module: &Module) -> usize {
     count
 }
 
-/// The most range variables of an operation: a fold of a fold has those of both.
+/// The largest number of range variables of an operation. Two folds that become one add theirs.
 fn most_ranges(module: &Module) -> usize {
     let mut most = 0;
     mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {

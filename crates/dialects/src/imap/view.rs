@@ -151,6 +151,19 @@ impl<'c> View<'c> {
         }
     }
 
+    /// An operation that reads one element at each point and writes it elsewhere, without runtime variables.
+    pub fn of_copy(domain: IndexingMap, [read, written]: [Access<'c>; 2]) -> Self {
+        Self {
+            domain,
+            runtimes: Vec::new(),
+            inputs: vec![read],
+            outputs: vec![written],
+            accumulators: Vec::new(),
+            ordered: false,
+            combiner: None,
+        }
+    }
+
     /// The accesses in the order of their maps: inputs, destinations, elements among the runtimes.
     pub fn accesses(&self) -> impl Iterator<Item = &Access<'c>> {
         let elements = self.runtimes.iter().filter_map(Runtime::access);
@@ -234,6 +247,14 @@ impl<'c> View<'c> {
         let ordered = self.ordered.then(|| ("ordered", Attribute::unit(builder.context)));
         let attributes = ordered.into_iter().collect();
         Generic { op: self.build_op(ir, builder, epilogue, (Generic::NAME, attributes)) }
+    }
+
+    /// Builds an `imap.generic` that yields the elements that it reads.
+    pub fn build_copy(&self, ir: &tc_ir::Context, builder: &Builder<'c>) -> Generic<'c> {
+        let copy = self.build(ir, builder, false);
+        let (inside, arguments) = builder.inside(copy.body());
+        super::build_yield(&inside, &arguments);
+        copy
     }
 
     /// Builds an `imap.scan` along a dimension variable, as [`build`](Self::build) does.

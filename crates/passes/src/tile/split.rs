@@ -27,7 +27,7 @@
 use super::parts::{Parts, extent};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, View, build_yield},
+    imap::{Access, Generic, Indexed, View},
     mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
@@ -130,19 +130,9 @@ fn lengthen<'c>(
     let copies = results.map(|(result, wanted)| {
         let extents = mlir::shape(wanted.r#type()).into_iter().map(|it| it.unwrap_or(1));
         let identity = IndexingMap::identity(ir, &extents.collect::<Vec<_>>());
-        let places = identity.results.clone();
-        let copy = View {
-            domain: IndexingMap { results: Vec::new(), ..identity },
-            runtimes: Vec::new(),
-            inputs: vec![Access::new(result, places.clone())],
-            outputs: vec![Access::new(wanted, places)],
-            accumulators: Vec::new(),
-            ordered: false,
-            combiner: None,
-        };
-        let copy = copy.build(ir, &builder, false);
-        let (inside, arguments) = builder.inside(copy.body());
-        build_yield(&inside, &arguments);
+        let accesses = [result, wanted].map(|it| Access::new(it, identity.results.clone()));
+        let domain = IndexingMap { results: Vec::new(), ..identity };
+        let copy = View::of_copy(domain, accesses).build_copy(ir, &builder);
         mlir::result(copy.op(), 0)
     });
     Some((new, copies.collect()))

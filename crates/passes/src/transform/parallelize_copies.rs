@@ -22,7 +22,7 @@
 
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{self, Access, Indexed, View},
+    imap::{Access, View},
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::Report,
@@ -71,17 +71,9 @@ fn share(copy: Op, extents: &[i64]) {
     let ir = Context::new();
     let identity = IndexingMap::identity(&ir, extents);
     let access = |operand| Access::new(mlir::operand(copy, operand), identity.results.clone());
-    let view = View {
-        domain: IndexingMap { results: Vec::new(), ..identity.clone() },
-        runtimes: Vec::new(),
-        inputs: vec![access(0)],
-        outputs: vec![access(1)],
-        accumulators: Vec::new(),
-        ordered: false,
-        combiner: None,
-    };
+    let accesses = [0, 1].map(access);
+    let domain = IndexingMap { results: Vec::new(), ..identity };
     let builder = Builder::before(copy).located(copy.location());
-    let (inside, arguments) = builder.inside(view.build(&ir, &builder, false).body());
-    imap::build_yield(&inside, &arguments);
+    View::of_copy(domain, accesses).build_copy(&ir, &builder);
     mlir::erase(copy);
 }

@@ -82,8 +82,7 @@ pub(super) struct Relation {
     /// Whether the map is simplified. XLA leaves the maps of most single instructions as their
     /// definition gives them, and simplifies those that it composes from several steps.
     pub simplify: bool,
-    /// Whether a dimension of one element keeps the variable of a dimension that it stands in, which then
-    /// has one value. Otherwise its index is a constant.
+    /// Whether the index of a dimension of one element is a variable with one value. Otherwise it is a constant.
     pub keeps_points: bool,
 }
 
@@ -114,7 +113,7 @@ impl Relation {
         var
     }
 
-    /// Where the values of runtime variables come from, and what they lie in.
+    /// The sources and the intervals of the runtime variables.
     pub fn runtime_sources(&self) -> impl Iterator<Item = (RuntimeSource, Interval)> {
         self.runtimes.iter().map(|runtime| (runtime.source, self.vars[runtime.var.0]))
     }

@@ -1,9 +1,9 @@
 //! Tiles of arrays, passed from the result of an instruction to its operands and back.
 //!
-//! A [`Tiling`] numbers the tiles of a computation: its dimensions are those of the root, in any order,
-//! and those that instructions on the way to the operands sum over, one tile after the other. The maps
-//! of an instruction say what a tile of its result needs; range variables take the tiles of the
-//! dimensions that are summed over, and all values otherwise.
+//! A [`Tiling`] numbers the tiles of a computation. It has the dimensions of the root, whose tiles are in
+//! any order, and the dimensions that instructions sum over, whose tiles come one after the other. A tile
+//! of an operand is the image of a tile of the result under the map of the instruction. There, a range
+//! variable of a summed dimension has the values of one tile; any other has all of its values.
 //!
 //! A scan passes tiles step by step: a tile of its results needs the same steps of the inputs and what
 //! is carried. So that nothing else is carried between tiles, a dimension of the root that is scanned is

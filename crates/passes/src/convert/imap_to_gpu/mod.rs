@@ -31,7 +31,7 @@ mod sort;
 mod tiles;
 
 use super::loop_nest::{
-    CONVERTED, Choices,
+    Choices, converted,
     emit::{Nest, Scope},
     order::{self, Plan},
 };
@@ -88,6 +88,13 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices::of(&run.options);
     let ops = converted(run.op);
     let Some((op, others)) = ops.split_first() else { return Ok(()) };
+    for op in &ops {
+        if let Some(step) = Schedule::of(*op).and_then(|it| it.steps.into_iter().next()) {
+            let why = format!("has the step '{step}', which the code of a GPU cannot obey");
+            Report::op_error(*op, why).emit();
+            return Err(Failure);
+        }
+    }
     run.enter(*op);
     let context = mlir::context_of(run.op);
     let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
@@ -114,17 +121,6 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     })?;
     mlir::erase(*op);
     Ok(())
-}
-
-/// The operations with maps in an operation.
-fn converted(op: Op) -> Vec<Op> {
-    let mut ops = Vec::new();
-    mlir::walk(op, &mut |op| {
-        if CONVERTED.contains(&mlir::name(op)) {
-            ops.push(op);
-        }
-    });
-    ops
 }
 
 /// The first item of a thread among items that threads share, and the step to its next item.
@@ -228,11 +224,6 @@ fn convert<'c>(
     choices: Choices,
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(generic.into(), choices)?;
-    if let Some(step) = Schedule::of(generic.op()).and_then(|it| it.steps.into_iter().next()) {
-        return Err(Report::error(format!(
-            "has the step '{step}', which the code of a GPU cannot obey"
-        )));
-    }
     let plan = order::plan(&nest).ok_or_else(circular)?;
     let scope = nest.outer_scope(builder);
     let (dims, ranges) = match &plan {

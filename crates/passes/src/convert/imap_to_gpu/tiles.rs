@@ -11,9 +11,12 @@
 //!
 //! Memory that is allocated in a tile is shared memory of the block.
 
-use super::{Grid, convert as convert_generic, converted};
+use super::{Grid, convert as convert_generic};
 use crate::{
-    convert::{index_emitter::IndexMath, loop_nest::Choices},
+    convert::{
+        index_emitter::IndexMath,
+        loop_nest::{Choices, converted},
+    },
     loops,
 };
 use melior::ir::{ValueLike, operation::OperationLike};

@@ -29,10 +29,11 @@ mod scan;
 mod scatter;
 mod sort;
 
-use super::loop_nest::{CONVERTED, Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS};
+use super::loop_nest::{
+    Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS, converted, for_each,
+};
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
-    mlir,
     pass::{Failure, PassInfo, PassRun},
 };
 
@@ -48,25 +49,12 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices::of(&run.options);
-    let mut ops = Vec::new();
-    mlir::walk(run.op, &mut |op| {
-        if CONVERTED.contains(&mlir::name(op)) {
-            ops.push(op);
-        }
-    });
-    let mut failed = false;
-    for op in ops {
-        run.enter(op);
+    for_each(run, converted(run.op), |op| {
         let choices = choices.inside(op);
         let generic = Generic::cast(op).map(|it| nest::convert(it, choices));
         let scan = || Scan::cast(op).map(|it| scan::convert(it, choices));
         let scatter = || Scatter::cast(op).map(|it| scatter::convert(it, choices));
         let sort = || Sort::cast(op).map(|it| sort::convert(it, choices));
-        let converted = generic.or_else(scan).or_else(scatter).or_else(sort).unwrap_or(Ok(()));
-        if let Err(report) = converted {
-            report.emit_on(op);
-            failed = true;
-        }
-    }
-    if failed { Err(Failure) } else { Ok(()) }
+        generic.or_else(scan).or_else(scatter).or_else(sort).unwrap_or(Ok(()))
+    })
 }

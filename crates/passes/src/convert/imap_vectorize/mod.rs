@@ -40,8 +40,9 @@
 mod block;
 
 use super::loop_nest::{
-    Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS,
+    Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS, converted,
     emit::{Nest, Scope},
+    for_each,
     loops::{at_point, row_loop},
     outer::{Loop, outer_loops},
     schedule,
@@ -73,21 +74,11 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices::of(&run.options);
-    let mut ops = Vec::new();
-    mlir::walk(run.op, &mut |op| {
+    for_each(run, converted(run.op), |op| {
         let steps = Schedule::of(op).unwrap_or_default().steps;
         let step = steps.into_iter().find(|step| matches!(step, Step::Vector { .. }));
-        ops.extend(step.map(|step| (op, step)));
-    });
-    let mut failed = false;
-    for (op, step) in ops {
-        run.enter(op);
-        if let Err(report) = convert(op, &step, choices) {
-            report.emit_on(op);
-            failed = true;
-        }
-    }
-    if failed { Err(Failure) } else { Ok(()) }
+        step.map_or(Ok(()), |step| convert(op, &step, choices))
+    })
 }
 
 /// Replaces an operation by the loops of its step.

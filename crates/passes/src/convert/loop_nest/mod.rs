@@ -18,12 +18,36 @@ pub(in crate::convert) mod work;
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
     mlir::{self, Op},
-    pass::{Options, PassOption},
+    pass::{Failure, Options, PassOption, PassRun},
+    report::Report,
 };
 
 /// The operations that become loops, or the code of GPU threads.
-pub(in crate::convert) const CONVERTED: [&str; 4] =
-    [Generic::NAME, Scan::NAME, Scatter::NAME, Sort::NAME];
+const CONVERTED: [&str; 4] = [Generic::NAME, Scan::NAME, Scatter::NAME, Sort::NAME];
+
+/// The operations inside of another one that become loops or code.
+pub(in crate::convert) fn converted(op: Op) -> Vec<Op> {
+    let mut ops = Vec::new();
+    mlir::walk(op, &mut |op| ops.extend(CONVERTED.contains(&mlir::name(op)).then_some(op)));
+    ops
+}
+
+/// Does something with each of the operations, and reports all errors.
+pub(in crate::convert) fn for_each<'c>(
+    run: &PassRun<'c>,
+    ops: Vec<Op<'c>>,
+    apply: impl Fn(Op<'c>) -> Result<(), Report<'c>>,
+) -> Result<(), Failure> {
+    let mut result = Ok(());
+    for op in ops {
+        run.enter(op);
+        if let Err(report) = apply(op) {
+            report.emit_on(op);
+            result = Err(Failure);
+        }
+    }
+    result
+}
 
 /// How many dimension and range variables an operation may have.
 pub const MAX_VARIABLES: usize = 64;

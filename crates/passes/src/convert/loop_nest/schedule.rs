@@ -24,17 +24,15 @@ pub(in crate::convert) struct VectorStep {
 impl VectorStep {
     /// The step in a schedule.
     pub fn step(&self, nest: &Nest) -> Step {
-        let name = |var: Var| names(nest, &[var]).concat();
-        let sizes = self.sizes.iter().map(|(var, size)| (name(*var), *size)).collect();
-        Step::Vector { sizes, lanes: name(self.lanes) }
+        let sizes = self.sizes.iter().map(|(var, size)| (name(nest, *var), *size)).collect();
+        Step::Vector { sizes, lanes: name(nest, self.lanes) }
     }
 }
 
 /// The variable of a name. The error lists the names that there are.
 fn variable(nest: &Nest, name: &str) -> Result<Var, String> {
     let names = variable_names(&nest.domain);
-    let (dims, ranges) = (nest.domain.dims.len() as u32, nest.domain.ranges.len() as u32);
-    let vars = (0..dims).map(Var::Dim).chain((0..ranges).map(Var::Range));
+    let vars = nest.domain.vars().map(|(var, _)| var);
     let found = vars.zip(&names).find(|(_, it)| *it == name).map(|(var, _)| var);
     let unknown = || {
         let names = names.join(", ");
@@ -45,12 +43,13 @@ fn variable(nest: &Nest, name: &str) -> Result<Var, String> {
 
 /// The names of variables.
 pub(in crate::convert) fn names(nest: &Nest, vars: &[Var]) -> Vec<String> {
-    let names = variable_names(&nest.domain);
-    let place = |var: &Var| match var {
-        Var::Dim(number) => *number as usize,
-        Var::Range(number) | Var::Runtime(number) => nest.domain.dims.len() + *number as usize,
-    };
-    vars.iter().map(|var| names[place(var)].clone()).collect()
+    let names = nest.domain.variable_names();
+    vars.iter().map(|var| names[nest.domain.position(*var)].clone()).collect()
+}
+
+/// The name of a variable.
+pub(in crate::convert) fn name(nest: &Nest, var: Var) -> String {
+    names(nest, &[var]).concat()
 }
 
 /// The steps of an operation, none of which `imap-tile` executes.
@@ -99,11 +98,11 @@ fn standing(nest: &Nest) -> Vec<Var> {
     vars.filter(is_loop).collect()
 }
 
-/// The first variable of which the bounds need one that comes later.
+/// Whether the bounds of each variable need earlier ones only.
 fn check_bounds(nest: &Nest, order: &[Var]) -> Result<(), String> {
     for (place, var) in order.iter().enumerate() {
         if let Some(later) = nest.bound_needs(*var).iter().find(|it| order[place..].contains(it)) {
-            let [var, later] = [var, later].map(|it| names(nest, &[*it]).concat());
+            let [var, later] = [var, later].map(|it| name(nest, *it));
             return Err(format!("the bounds of '{var}' need '{later}', which comes later"));
         }
     }

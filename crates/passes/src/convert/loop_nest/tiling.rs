@@ -4,7 +4,7 @@ use super::{
     emit::{Nest, constrained},
     guards::has_tests,
     order::{Plan, is_constrained, step_along},
-    schedule::{VectorStep, names},
+    schedule::{VectorStep, name},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -169,7 +169,7 @@ impl Tiling {
     /// # Errors
     /// The text says why the operation cannot be computed in such blocks.
     pub fn of(nest: &Nest, plan: &Plan, step: &VectorStep) -> Result<Self, String> {
-        let name = |var: Var| names(nest, &[var]).concat();
+        let name = |var: Var| name(nest, var);
         let lane = step.lanes;
         let (dims, ranges) = match plan {
             Plan::Rows { dims, ranges, row } => ([&dims[..], &[*row]].concat(), ranges.clone()),

@@ -15,8 +15,9 @@ mod epilogue;
 mod vectors;
 
 use super::loop_nest::{
-    CONVERTED, Choices, STRICT_FP, VECTOR_BITS,
+    Choices, STRICT_FP, VECTOR_BITS, converted,
     emit::Nest,
+    for_each,
     order::{self, Plan},
     scatter::{Updates, unordered, updates},
     schedule::{circular, order_step},
@@ -27,7 +28,6 @@ use tc_dialects::{
         Generic, Scan, Scatter,
         schedule::{Schedule, Step},
     },
-    mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::Report,
 };
@@ -53,24 +53,13 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices::of(&run.options);
-    let mut ops = Vec::new();
-    mlir::walk(run.op, &mut |op| {
-        if CONVERTED.contains(&mlir::name(op)) && Schedule::of(op).is_none() {
-            ops.push(op);
-        }
-    });
-    let mut failed = false;
-    for op in ops {
-        run.enter(op);
+    let ops = converted(run.op).into_iter().filter(|op| Schedule::of(*op).is_none());
+    for_each(run, ops.collect(), |op| {
         let generic = Generic::cast(op).map(|it| of_generic(it, choices));
         let scan = || Scan::cast(op).map(|it| of_scan(it, choices));
         let scatter = || Scatter::cast(op).map(|it| of_scatter(it, choices));
-        if let Err(report) = generic.or_else(scan).or_else(scatter).unwrap_or(Ok(())) {
-            report.emit_on(op);
-            failed = true;
-        }
-    }
-    if failed { Err(Failure) } else { Ok(()) }
+        generic.or_else(scan).or_else(scatter).unwrap_or(Ok(()))
+    })
 }
 
 fn of_generic<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), Report<'c>> {

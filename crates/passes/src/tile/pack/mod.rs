@@ -494,18 +494,11 @@ impl<'a, 'c> Product<'a, 'c> {
         &self,
         builder: &Builder<'c>,
         domain: IndexingMap,
-        [read, written]: [Access<'c>; 2],
+        accesses: [Access<'c>; 2],
         cast: Option<Op<'c>>,
     ) -> Val<'c> {
-        let mut view = View {
-            domain,
-            runtimes: self.view.runtimes.clone(),
-            inputs: vec![read],
-            outputs: vec![written],
-            accumulators: Vec::new(),
-            ordered: false,
-            combiner: None,
-        };
+        let runtimes = self.view.runtimes.clone();
+        let mut view = View { runtimes, ..View::of_copy(domain, accesses) };
         view.drop_unused_runtimes(self.ir, &[]);
         let copies = view.build(self.ir, builder, false);
         let (inside, arguments) = builder.inside(copies.body());

@@ -96,8 +96,8 @@ fn points(tiling: &Tiling) -> Vec<Point> {
     indices(&counts.collect::<Vec<_>>()).into_iter().map(point).collect()
 }
 
-/// Compares what an instruction needs for a tile, and what needs a tile, with the pairs. Returns how many
-/// tiles hold.
+/// Compares the tiles of operands and of results with the pairs of related elements. Returns the number of tiles whose
+/// constraints hold.
 fn compare(text: &str, random: &mut Random) -> Result<usize, TestCaseError> {
     let module = parse(text);
     let indexing = Indexing::of(&module).like_xla();
