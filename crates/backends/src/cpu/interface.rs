@@ -5,7 +5,7 @@ use crate::{
     backend::{Argument, Error, Extent, Formulas, Signature},
     llvm::{Module, c_string},
 };
-use llvm_sys::{LLVMIntPredicate, LLVMLinkage, core::*, prelude::*};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, core::*, prelude::*};
 use std::{collections::BTreeMap, ffi::c_uint};
 use tc_ir::{Context, Node, Var};
 
@@ -15,6 +15,8 @@ pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
 pub(crate) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// The prefix of the entry functions that this process calls.
 pub(crate) const ENTRY_PREFIX: &str = "_tc_entry_";
+/// Attributes of functions that only move arguments: LLVM takes more than linear time for thousands of them.
+const UNOPTIMIZED: [&str; 2] = ["noinline", "optnone"];
 /// The end of the name, in C, of the function that computes the bytes of a workspace.
 pub(crate) const WORKSPACE_BYTES: &str = "_workspace_bytes";
 
@@ -40,21 +42,15 @@ impl Module {
                 // otherwise there would be three copies of it. It goes there before anything
                 // else, since LLVM takes quadratic time over a call of thousands of arguments.
                 LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);
-                for (function, attribute) in [(callee, "noinline"), (plain, "alwaysinline")] {
-                    let kind =
-                        LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
-                    LLVMAddAttributeAtIndex(
-                        function,
-                        llvm_sys::LLVMAttributeFunctionIndex,
-                        LLVMCreateEnumAttribute(self.context.raw, kind, 0),
-                    );
-                }
+                self.add_attributes(callee, &["noinline"]);
+                self.add_attributes(plain, &["alwaysinline"]);
                 let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
                 let i32_type = LLVMInt32TypeInContext(self.context.raw);
                 let i64_type = LLVMInt64TypeInContext(self.context.raw);
                 let mut parameters = [pointer];
                 let ty = LLVMFunctionType(i32_type, parameters.as_mut_ptr(), 1, 0);
                 let function = LLVMAddFunction(self.raw.0, entry.as_ptr(), ty);
+                self.add_attributes(function, &UNOPTIMIZED);
                 let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
                 let builder = LLVMCreateBuilderInContext(self.context.raw);
                 LLVMPositionBuilderAtEnd(builder, block);
@@ -148,6 +144,21 @@ impl Module {
         Ok(())
     }
 
+    /// Adds attributes without values to a function of the module.
+    fn add_attributes(&self, function: LLVMValueRef, names: &[&str]) {
+        for name in names {
+            // SAFETY: the module and its context are alive.
+            unsafe {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                LLVMAddAttributeAtIndex(
+                    function,
+                    LLVMAttributeFunctionIndex,
+                    LLVMCreateEnumAttribute(self.context.raw, kind, 0),
+                );
+            }
+        }
+    }
+
     /// Defines a constant array of bytes, unless the module has it.
     pub fn define_bytes(&self, symbol: &str, bytes: &[u8]) {
         let name = c_string(symbol);
@@ -212,6 +223,7 @@ impl Module {
             let count = parameters.len() as c_uint;
             let ty = LLVMFunctionType(result, parameters.as_mut_ptr(), count, 0);
             let function = LLVMAddFunction(self.raw.0, name.as_ptr(), ty);
+            self.add_attributes(function, &UNOPTIMIZED);
             let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
             let builder = LLVMCreateBuilderInContext(self.context.raw);
             LLVMPositionBuilderAtEnd(builder, block);
