@@ -12,9 +12,8 @@ use super::{
 };
 use crate::{
     convert::{
-        elements::{Scalar, complex, storage_type},
+        elements::{Scalar, complex, scalar, storage_type},
         index_emitter::IndexMath,
-        subscripts::identity,
     },
     loops::build_if,
 };
@@ -26,7 +25,6 @@ use std::{
 use tc_dialects::{
     element::ElementType,
     hlo::{ArrayShape, Attribute, FftType, Instruction, Value as AttributeValue},
-    imap,
     mlir::{self, Builder, Val},
 };
 
@@ -56,62 +54,43 @@ impl<'c> Lowering<'c, '_> {
         };
         let is_inverse = matches!(kind, FftType::Ifft | FftType::Irfft);
         let last = shape.rank() - 1;
-        let others = shape.rank() - lengths.len()..last;
-        let mut array = self.converted(b, source, ElementType::C128)?;
         // The real side of a transform has the whole last dimension.
-        if *kind == FftType::Irfft {
-            for dim in others {
-                array = self.transform(b, &array, dim, is_inverse)?;
-            }
-            let array = self.with_mirror_image(b, &array, shape)?;
-            let array = self.transform(b, &array, last, is_inverse)?;
-            return self.converted(b, &array, shape.element_type);
+        let mut dims: Vec<_> = (shape.rank() - lengths.len()..shape.rank()).collect();
+        if *kind != FftType::Irfft {
+            dims.rotate_right(1);
         }
-        array = self.transform(b, &array, last, is_inverse)?;
-        if *kind == FftType::Rfft {
-            let half = ArrayShape::new(ElementType::C128, shape.dims.clone());
-            array = self.gather_by_map(b, &array, &half, &identity(self.ir, shape.rank()))?;
+        let mut array = source.clone();
+        for (number, dim) in dims.iter().enumerate() {
+            let element = match number + 1 == dims.len() {
+                true => shape.element_type,
+                false => ElementType::C128,
+            };
+            let mut result = ArrayShape::new(element, array.dims().to_vec());
+            result.dims[*dim] = shape.dims[*dim];
+            let length = match *dim == last {
+                true => lengths[lengths.len() - 1],
+                false => shape.dims[*dim],
+            };
+            let transform = Transform { dim: *dim, length, is_inverse };
+            array = self.transform(b, &array, transform, result)?;
         }
-        for dim in others {
-            array = self.transform(b, &array, dim, is_inverse)?;
-        }
-        self.converted(b, &array, shape.element_type)
+        Ok(array)
     }
 
-    /// Element `k` of the last dimension, of `n`, and where there is none the conjugate of `n - k`.
-    fn with_mirror_image(
-        &self,
-        b: &Builder<'c>,
-        source: &Array<'c>,
-        shape: &ArrayShape,
-    ) -> Result<Array<'c>, String> {
-        let ir = self.ir;
-        let last = shape.rank() - 1;
-        let extent = shape.dims[last];
-        let mut index = identity(ir, shape.rank());
-        index[last] = ir.min(index[last], ir.sub(ir.constant(extent), index[last]));
-        let whole = ArrayShape::new(source.element(), shape.dims.clone());
-        self.compute(b, &whole, &[(source, index)], &|b, scalars| {
-            let (re, im) = (scalars[0][0], scalars[0][1]);
-            let at = imap::build_index(b, "dim", last as u32);
-            let is_mirrored = b.compare_int("sgt", at, b.index(extent / 2));
-            let negative = b.value("arith.negf", &[im], im.r#type());
-            Ok(vec![re, b.select(is_mirrored, negative, im)])
-        })
-    }
-
-    /// The transforms along a dimension.
+    /// The transforms along a dimension. Of a source with half of the elements, the others are conjugates of these.
+    /// Elements that the result has no place for are not stored.
     fn transform(
         &self,
         b: &Builder<'c>,
         source: &Array<'c>,
-        dim: usize,
-        is_inverse: bool,
+        transform: Transform,
+        shape: ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let length = source.dims()[dim];
-        let result = Memory::copy_of(b, source);
-        // The inverse is the transform with real and imaginary parts exchanged.
-        let lines = if is_inverse { result.swapped() } else { result.clone() };
+        let Transform { dim, length, is_inverse } = transform;
+        let (from, to) = (source.element(), shape.element_type);
+        let is_half = source.dims()[dim] < length;
+        let num_stored = shape.dims[dim];
+        let (lines, result) = (Memory::of(b, source), Memory::allocate(b, &shape));
         let scale = if is_inverse { 1.0 / length as f64 } else { 1.0 };
         let mut others = source.dims().to_vec();
         others[dim] = 1;
@@ -120,18 +99,44 @@ impl<'c> Lowering<'c, '_> {
             place[dim] = index;
             place
         };
+        // The inverse is the transform with real and imaginary parts exchanged.
+        let exchanged = |mut value: Scalar<'c>| {
+            if is_inverse {
+                value.reverse();
+            }
+            value
+        };
+        let load = |b: &Builder<'c>, place: &[Val<'c>], index: Val<'c>| {
+            let mut number = index;
+            if is_half {
+                let back = b.sub_index(b.index(length), index);
+                number = b.value("arith.minsi", &[index, back], b.index_type());
+            }
+            let mut value =
+                scalar::convert(b, from, ElementType::C128, &lines.load(b, &at(place, number)));
+            if is_half {
+                let is_conjugate = b.compare_int("ne", number, index);
+                let negative = b.value("arith.negf", &[value[1]], value[1].r#type());
+                value[1] = b.select(is_conjugate, negative, value[1]);
+            }
+            exchanged(value)
+        };
+        let store = |b: &Builder<'c>, place: &[Val<'c>], index: Val<'c>, value: &[Val<'c>]| {
+            let value = exchanged(scaled(b, value, scale));
+            let value = scalar::convert(b, ElementType::C128, to, &value);
+            result.store(b, &at(place, index), &value);
+        };
         if let Some(radices) = radices_of(length) {
             let factors = Factors::new(self, b, length, radices)?;
             for_each(b, &others, &mut |b, place| {
                 let scratch = factors.scratch(b);
                 for_each(b, &[length], &mut |b, index| {
-                    scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
+                    scratch[0].store(b, index, &load(b, place, index[0]));
                     Ok(())
                 })?;
                 let found = factors.run(b, &scratch, 0)?;
-                for_each(b, &[length], &mut |b, index| {
-                    let value = scaled(b, &scratch[found].load(b, index), scale);
-                    lines.store(b, &at(place, index[0]), &value);
+                for_each(b, &[num_stored], &mut |b, index| {
+                    store(b, place, index[0], &scratch[found].load(b, index));
                     Ok(())
                 })
             })?;
@@ -139,9 +144,8 @@ impl<'c> Lowering<'c, '_> {
         }
         let convolution = Convolution::new(self, b, length)?;
         for_each(b, &others, &mut |b, place| {
-            let load = |b: &Builder<'c>, index: Val<'c>| lines.load(b, &at(place, index));
-            convolution.run(b, &load, &|b, index, value| {
-                lines.store(b, &at(place, index), &scaled(b, value, scale));
+            convolution.run(b, num_stored, &|b, index| load(b, place, index), &|b, index, value| {
+                store(b, place, index, value);
             })
         })?;
         Ok(result.array(b))
@@ -174,6 +178,14 @@ impl<'c> Lowering<'c, '_> {
             Ok(complex::multiply(b, &scalars[0], &scalars[1]))
         })
     }
+}
+
+/// A transform along a dimension.
+#[derive(Clone, Copy)]
+struct Transform {
+    dim: usize,
+    length: i64,
+    is_inverse: bool,
 }
 
 /// The radices whose product a length is, if there are such.
@@ -383,10 +395,11 @@ impl<'c> Convolution<'c> {
         build_if(b, b.is_inside(at, self.length), &mut |b| value(b), &mut |b| zero(b))
     }
 
-    /// Transforms what `load` gives, and hands the result to `store`.
+    /// Transforms what `load` gives, and hands so many elements of the result to `store`.
     fn run(
         &self,
         b: &Builder<'c>,
+        num_stored: i64,
         load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
         store: &dyn Fn(&Builder<'c>, Val<'c>, &[Val<'c>]),
     ) -> Result<(), String> {
@@ -408,7 +421,7 @@ impl<'c> Convolution<'c> {
         // Back again: with real and imaginary parts exchanged.
         let swapped = [scratch[0].swapped(), scratch[1].swapped()];
         let found = self.factors.run(b, &swapped, found)?;
-        for_each(b, &[self.length], &mut |b, index| {
+        for_each(b, &[num_stored], &mut |b, index| {
             let value = scratch[found].load(b, index);
             let chirp = self.chirp(b, index[0]);
             store(b, index[0], &complex::multiply(b, &value, &chirp));
