@@ -410,6 +410,12 @@ pub fn uses<'c>(value: Val<'c>) -> Vec<(Op<'c>, usize)> {
     result
 }
 
+/// The value of an `arith.constant` of an integer or an index.
+pub fn constant_of(value: Val) -> Option<i64> {
+    let op = defining_op(value).filter(|op| is(*op, "arith.constant"))?;
+    integer_attr(op, "value")
+}
+
 /// Lets every use of `value` use `replacement`.
 pub fn replace_uses<'c>(value: Val<'c>, replacement: Val<'c>) {
     // SAFETY: both values are alive.

@@ -18,8 +18,7 @@ pub fn is_index(value: Val) -> bool {
 
 /// The value of an `index` constant.
 pub fn constant_index(value: Val) -> Option<i64> {
-    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-    mlir::integer_attr(op, "value").filter(|_| is_index(value))
+    mlir::constant_of(value).filter(|_| is_index(value))
 }
 
 /// The tensor and the dimension of a `tensor.dim` or `memref.dim` with a constant dimension.

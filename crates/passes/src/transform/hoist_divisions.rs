@@ -185,14 +185,16 @@ fn is_safe_divisor(op: Op) -> bool {
     let divisor = mlir::operand(op, 1);
     let is_signed = mlir::name(op).ends_with("si") && !divisor.r#type().is_index();
     let is_safe = |number: i64| number != 0 && !(is_signed && number == -1);
-    if let Some(number) = constant(divisor) {
+    if let Some(number) = mlir::constant_of(divisor) {
         return is_safe(number);
     }
     let Some(op) = mlir::defining_op(divisor) else { return false };
     match mlir::name(op) {
-        "arith.maxsi" => mlir::operands(op).into_iter().filter_map(constant).any(|it| 1 <= it),
+        "arith.maxsi" => {
+            mlir::operands(op).into_iter().filter_map(mlir::constant_of).any(|it| 1 <= it)
+        }
         "arith.select" => {
-            let chosen = constant(mlir::operand(op, 1)).is_some_and(is_safe);
+            let chosen = mlir::constant_of(mlir::operand(op, 1)).is_some_and(is_safe);
             let excluded = excluded(mlir::operand(op, 0), mlir::operand(op, 2));
             chosen && excluded.contains(&0) && (!is_signed || excluded.contains(&-1))
         }
@@ -216,17 +218,12 @@ fn excluded(condition: Val, value: Val) -> HashSet<i64> {
             && mlir::value_key(lhs) == mlir::value_key(value)
         {
             // Predicate 0 is equality.
-            found.extend(constant(rhs));
+            found.extend(mlir::constant_of(rhs));
         }
     }
     found
 }
 
 fn is_constant(value: Val) -> bool {
-    constant(value).is_some()
-}
-
-fn constant(value: Val) -> Option<i64> {
-    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-    mlir::integer_attr(op, "value")
+    mlir::constant_of(value).is_some()
 }

@@ -241,7 +241,7 @@ impl<'c> Loop<'c> {
                     let number = extents[..dim].iter().filter(|it| it.is_none()).count();
                     let size = mlir::operand(op, number);
                     let of = mlir::defining_op(size).filter(|op| mlir::is(*op, "memref.dim"));
-                    let place = of.and_then(|op| constant(mlir::operand(op, 1)));
+                    let place = of.and_then(|op| mlir::constant_of(mlir::operand(op, 1)));
                     let (Some(of), Some(place)) = (of, place) else { return Extent::Value(size) };
                     (buffer, dim) = (mlir::operand(of, 0), place as usize);
                 }
@@ -270,12 +270,6 @@ fn size_name<'c>(argument: Val<'c>, dim: usize) -> Option<&'c str> {
     let attributes = *mlir::array_attr(function, "arg_attrs").get(number)?;
     let names = mlir::array_of(mlir::dictionary_entry(attributes, "tc.sizes")?);
     names.get(dim).copied().and_then(mlir::string_of).filter(|name| !name.is_empty())
-}
-
-/// The value of an `arith.constant`.
-fn constant(value: Val) -> Option<i64> {
-    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-    mlir::integer_attr(op, "value")
 }
 
 /// Emits the allocation of a contiguous buffer of the sizes of another one.

@@ -119,12 +119,12 @@ impl<'c> Counter<'c> {
         let width = mlir::integer_width(own.r#type()).unwrap_or(64);
         let max = i64::MAX >> 64_u32.checked_sub(width)?;
         let step = match [mlir::operand(add, 0), mlir::operand(add, 1)] {
-            [counter, step] if counter == own => constant(step)?,
-            [step, counter] if counter == own => constant(step)?,
+            [counter, step] if counter == own => mlir::constant_of(step)?,
+            [step, counter] if counter == own => mlir::constant_of(step)?,
             _ => return None,
         };
         let start = mlir::operands(op)[place];
-        let known = constant(start).zip(constant(bound));
+        let known = mlir::constant_of(start).zip(mlir::constant_of(bound));
         let last = match known {
             Some((start, bound)) if start < bound => {
                 let num_steps = bound.checked_sub(start)?.checked_add(step.checked_sub(1)?)?;
@@ -143,7 +143,7 @@ impl<'c> Counter<'c> {
         let builder = Builder::before(op);
         let (inits, index) = (mlir::operands(op), builder.index_type());
         let ty = inits[self.place].r#type();
-        let to_index = |value: Val<'c>| match constant(value) {
+        let to_index = |value: Val<'c>| match mlir::constant_of(value) {
             _ if ty.is_index() => value,
             Some(value) => builder.index(value),
             None => builder.value("arith.index_cast", &[value], index),
@@ -208,9 +208,3 @@ impl<'c> Counter<'c> {
 /// The numbers of predicates of `arith.cmpi`.
 const SIGNED_LESS: i64 = 2;
 const SIGNED_GREATER: i64 = 4;
-
-/// The value of an integer constant.
-fn constant(value: Val) -> Option<i64> {
-    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-    mlir::integer_attr(op, "value")
-}

@@ -59,7 +59,7 @@ impl<'c, 'i> Checker<'c, 'i> {
                 "arith.cmpi" => self.compare(at, op, holds, &mut relations, &mut nonzero),
                 "arith.andi" if holds => pending.extend([(operand(0), true), (operand(1), true)]),
                 "arith.ori" if !holds => pending.extend([(operand(0), false), (operand(1), false)]),
-                "arith.xori" if constant(operand(1)).is_some_and(|it| it != 0) => {
+                "arith.xori" if mlir::constant_of(operand(1)).is_some_and(|it| it != 0) => {
                     pending.push((operand(0), !holds));
                 }
                 "arith.select" => {
@@ -224,7 +224,9 @@ impl<'c, 'i> Checker<'c, 'i> {
 /// Whether a value is the maximum, as unsigned numbers, with a constant that is not 0.
 fn is_raised(value: Val) -> bool {
     let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.maxui"));
-    op.is_some_and(|op| mlir::operands(op).into_iter().filter_map(constant).any(|it| it != 0))
+    op.is_some_and(|op| {
+        mlir::operands(op).into_iter().filter_map(mlir::constant_of).any(|it| it != 0)
+    })
 }
 
 /// A value without the extensions to wider integers, which keep what is 0 and what is not.
@@ -237,16 +239,10 @@ fn unextended(mut value: Val) -> Val {
     value
 }
 
-/// The value of an integer constant.
-fn constant(value: Val) -> Option<i64> {
-    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-    mlir::integer_attr(op, "value")
-}
-
 /// What holds, or does not, if `condition ? yes : no` is known to: something only where one
 /// of the two is a constant that it is not.
 fn chosen<'c>(condition: Val<'c>, yes: Val<'c>, no: Val<'c>, holds: bool) -> Vec<(Val<'c>, bool)> {
-    let is_other = |value| constant(value).is_some_and(|value| (value != 0) != holds);
+    let is_other = |value| mlir::constant_of(value).is_some_and(|value| (value != 0) != holds);
     if is_other(no) {
         vec![(condition, true), (yes, holds)]
     } else if is_other(yes) {
