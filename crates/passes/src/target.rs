@@ -117,30 +117,23 @@ pub struct Codegen {
     pub strict_fp: bool,
     /// Do not round floats that the same operation widens again.
     pub excess_precision: bool,
-    /// The operations that a function may keep. In one with more, each becomes a function, which equal ones share.
-    pub max_operations: usize,
     /// Threads that compile a large program.
     pub compile_threads: usize,
-    /// Whether loaded code measures its kernels. Each operation is then a function.
+    /// Whether loaded code measures its kernels.
     pub profile: bool,
     /// Whether the names of loaded functions are written for `perf`.
     pub perf_map: bool,
 }
 
-/// Fewer operations are compiled as fast in one thread as in several.
-const MAX_OPERATIONS: usize = 4;
-
 impl Codegen {
     /// One thread and relaxed floating-point arithmetic, compiled by as many threads as there are.
     pub fn new(machine: Machine) -> Self {
-        let (threads, max_operations) = (1, MAX_OPERATIONS);
         let compile_threads = thread::available_parallelism().map_or(1, usize::from);
         Self {
             machine,
-            threads,
+            threads: 1,
             strict_fp: false,
             excess_precision: false,
-            max_operations,
             compile_threads,
             profile: false,
             perf_map: false,

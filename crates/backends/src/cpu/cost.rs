@@ -23,7 +23,7 @@ pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Erro
     let (mut copy, upstream) = prepare(module, "")?;
     let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
     let mut costs = work_costs(&signatures, &copy);
-    run(&mut copy, &pipeline::to_nests(codegen, upstream, false))?;
+    run(&mut copy, &pipeline::to_nests(codegen, upstream))?;
     let functions = functions(&copy);
     for (signature, cost) in signatures.iter().zip(&mut costs) {
         let is_own = |it: &&Op| mlir::string_attr(**it, "sym_name") == Some(&signature.name);

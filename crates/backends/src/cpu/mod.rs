@@ -151,6 +151,9 @@ pub fn register() {
     ONCE.call_once(|| pipeline::LOWER_TO_CPU.register());
 }
 
+/// Fewer operations are lowered as fast in one thread as in several.
+const MAX_OPERATIONS: usize = 4;
+
 /// A module in the `llvm` dialect, the first half of [`Backend::compile`].
 pub struct Lowered<'c> {
     signatures: Vec<Signature>,
@@ -175,7 +178,7 @@ impl<'c> Lowered<'c> {
             num_operations += usize::from(outline_functions::is_operation(op));
         });
         // Threads share tables of types and attributes: a small program is lowered faster by one.
-        let is_large = codegen.max_operations < num_operations;
+        let is_large = MAX_OPERATIONS < num_operations;
         let context = mlir::context_of(mlir::op_ref(module.as_operation()));
         context.enable_multi_threading(is_large && 1 < codegen.compile_threads);
         let lowered = run(&mut copy, &pipeline::to_loops(codegen, upstream))
@@ -378,7 +381,7 @@ mod tests {
     fn all_functions_of_an_object_have_lines_for_perf() {
         let context = tc_dialects::new_context();
         let module = Module::parse(&context, &chain(&[9, 20, 11])).expect("the module parses");
-        let codegen = Codegen { max_operations: 0, ..Codegen::default() };
+        let codegen = Codegen::default();
         let program = Lowered::new(&module, &codegen).and_then(Lowered::optimize);
         let object = program.expect("the module compiles").emit(Form::Object).expect("an object");
         let address = |name: &str| (name == "_tc_entry_f").then_some(0x1_0000_0000);

@@ -104,7 +104,7 @@ pub fn destinations(upstream: bool) -> String {
 
 /// The second part: buffers and loops. `upstream` as for [`destinations`].
 pub fn to_loops(codegen: &Codegen, upstream: bool) -> String {
-    [to_nests(codegen, upstream, true), from_nests(codegen)].join(",")
+    [to_nests(codegen, upstream), from_nests(codegen)].join(",")
 }
 
 /// The pass that removes attributes of arguments, which LLVM IR cannot hold.
@@ -123,9 +123,8 @@ pub(crate) const BUFFERIZE: [&str; 8] = [
     "cse",
 ];
 
-/// The first half of [`to_loops`]: loop nests, with all allocations and deallocations. With `outline`, large functions
-/// are divided.
-pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> String {
+/// The first half of [`to_loops`]: kernels of loop nests, with all allocations and deallocations.
+pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     let parallel = 1 < codegen.threads;
     let (bits, registers) = codegen.machine.vector_registers();
     let strict_fp = codegen.strict_fp;
@@ -155,7 +154,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         threshold / 2,
         i64::from(registers) / 2 * codegen.machine.vector_length(32)
     );
-    let mut passes = vec![DROP_ATTRIBUTES];
+    let mut passes = Vec::new();
     if codegen.excess_precision {
         passes.push("func.func(drop-roundings)");
     }
@@ -164,11 +163,17 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         passes.push(&split);
     }
     passes.push(&pack);
-    if outline && codegen.profile {
+    if codegen.profile {
         passes.push("note-work");
     }
-    passes.extend([&*tile, "cse", "func.func(hoist-scratch)"]);
+    passes.extend([&*tile, "cse"]);
+    let independent = format!("func.func(parallelize-loops{{parallel-threshold={threshold}}})");
+    if parallel {
+        passes.push(&independent);
+    }
+    passes.push("func.func(hoist-scratch)");
     passes.extend(BUFFERIZE);
+    passes.push("func.func(update-in-place)");
     let copies = format!("func.func(parallelize-copies{{parallel-threshold={threshold}}})");
     if parallel {
         passes.push(&copies);
@@ -182,20 +187,16 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
     if upstream {
         passes.extend(["convert-linalg-to-loops", "lower-affine"]);
     }
-    let most = if codegen.profile { 0 } else { codegen.max_operations };
-    let functions = format!("imap-outline-functions{{max-operations={most}}}");
-    if outline {
-        passes.push(&functions);
-    }
-    if outline && codegen.profile {
+    // Kernels know that the buffers they take are apart, which parts of one workspace do not look like.
+    passes.push("imap-outline-functions{max-operations=0}");
+    if codegen.profile {
         passes.push("time-kernels");
     }
     let loops = in_functions(&[&loops, "canonicalize", "cse"]);
-    passes.extend([&*loops, "deallocate-local-buffers"]);
-    if outline {
-        passes.push("lift-scratch");
-    }
     passes.extend([
+        &*loops,
+        "deallocate-local-buffers",
+        "lift-scratch",
         // Deallocation works on operations whose control flow it knows, loops that is.
         "ownership-based-buffer-deallocation",
         "func.func(canonicalize,buffer-deallocation-simplification)",
@@ -204,6 +205,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool, outline: bool) -> Stri
         "expand-strided-copies",
         "func.func(cse,canonicalize)",
         "hoist-deallocations",
+        "imap-assign-buffers{allocate=true}",
+        DROP_ATTRIBUTES,
     ]);
     passes.join(",")
 }

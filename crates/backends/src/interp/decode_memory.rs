@@ -214,6 +214,15 @@ impl Decoder {
                 let shape = mlir::shape(results[0].r#type());
                 MemoryInst::Cast { to: self.new_memory(results[0]), from, shape }
             }
+            "view" => {
+                let from = self.memory(op, operands[0])?;
+                let start = self.scalar(op, operands[1])?;
+                let ty = results[0].r#type();
+                let shape = self.extents(op, ty, &operands[2..])?;
+                let width = mlir::byte_width(mlir::element_type(ty)) as usize;
+                let (to, is_float) = (self.new_memory(results[0]), is_float(results[0]));
+                MemoryInst::View { to, from, start, shape, width, is_float }
+            }
             "reinterpret_cast" => {
                 let from = self.memory(op, operands[0])?;
                 let offset = self.mixed(op, "static_offsets", &mlir::operand_group(op, 1))?;

@@ -748,6 +748,42 @@ func.func @f(%x: tensor<f32>) -> (tensor<3xi32>) {
 }
 
 #[test]
+fn bytes_are_elements_of_the_last_type_that_was_stored() {
+    let text = "
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %five = arith.constant 5 : i32
+  %six = arith.constant 6 : i32
+  %wide = arith.constant 7 : i64
+  %bytes = memref.alloc() : memref<24xi8>
+  %ints = memref.view %bytes[%c0][] : memref<24xi8> to memref<2x2xi32>
+  %longs = memref.view %bytes[%c8][%c1] : memref<24xi8> to memref<?xi64>
+  memref.store %five, %ints[%c0, %c1] : memref<2x2xi32>
+  memref.store %six, %ints[%c1, %c1] : memref<2x2xi32>
+  %again = memref.view %bytes[%c0][] : memref<24xi8> to memref<4xi32>
+  %x = memref.load %again[%c1] : memref<4xi32>
+  memref.store %wide, %longs[%c0] : memref<?xi64>
+  %long = memref.load %longs[%c0] : memref<?xi64>
+  %y = arith.trunci %long : i64 to i32
+  %r = tensor.from_elements %x, %y : tensor<2xi32>";
+    assert_eq!(run_code("tensor<2xi32>", text), [5.0, 7.0]);
+    // The last four bytes of the first of the longs.
+    let covered = text.replace(
+        "%y = arith.trunci %long : i64 to i32",
+        "%y = memref.load %ints[%c1, %c1] : memref<2x2xi32>",
+    );
+    let error = error_code("tensor<2xi32>", &covered);
+    assert!(error.contains("undefined"), "{error}");
+    let beyond = text
+        .replace("%longs = memref.view %bytes[%c8][%c1]", "%longs = memref.view %bytes[%c8][%c8]");
+    assert_eq!(
+        error_code("tensor<2xi32>", &beyond),
+        "-:12:12: error: 'memref.view' op views bytes that the memref does not have"
+    );
+}
+
+#[test]
 fn structured_operations_are_loops() {
     let text = "
 func.func @f(%A: tensor<2x3xf32>, %B: tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<3x2xf32>, tensor<3xi32>) {

@@ -2,6 +2,9 @@
 //!
 //! A memref is an offset, extents and strides in an allocation, so that views share elements. Accesses are
 //! checked against the extents of the memref and the lifetime of the allocation.
+//!
+//! `memref.view` gives bytes another type. Such an element is kept at the place of its first byte, and a store leaves its
+//! other bytes undefined: what was there before cannot be read any more.
 
 use super::{
     error::Error,
@@ -11,7 +14,10 @@ use super::{
 };
 use crate::runtime::Shape;
 use smallvec::SmallVec;
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 /// A view of an allocation.
 #[derive(Clone, Debug)]
@@ -20,16 +26,28 @@ pub(crate) struct MemRef {
     pub(crate) offset: i64,
     pub(crate) shape: SmallVec<[usize; 4]>,
     strides: SmallVec<[i64; 4]>,
+    elements: Elements,
+}
+
+/// How the elements of a memref lie in an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Elements {
+    /// The place of the aligned pointer.
+    base: i64,
+    /// The places that each takes: one, or its bytes.
+    width: usize,
+    is_float: bool,
 }
 
 impl MemRef {
     /// All elements of an allocation, row-major.
-    fn whole(allocation: usize, shape: &[usize]) -> Self {
+    fn whole(allocation: usize, shape: &[usize], is_float: bool) -> Self {
         let mut strides = SmallVec::from_elem(1, shape.len());
         for dim in (1..shape.len()).rev() {
             strides[dim - 1] = i64::saturating_mul(strides[dim], shape[dim] as i64);
         }
-        Self { allocation, offset: 0, shape: shape.into(), strides }
+        let elements = Elements { base: 0, width: 1, is_float };
+        Self { allocation, offset: 0, shape: shape.into(), strides, elements }
     }
 
     fn num_elements(&self) -> usize {
@@ -61,7 +79,9 @@ impl MemRef {
 #[derive(Debug)]
 pub(crate) struct Allocation {
     scalars: Vec<Scalar>,
+    /// Whether elements are floats, and where they are not what the others are.
     is_float: bool,
+    exceptions: HashSet<usize>,
     read_only: bool,
     made: At,
     freed: Option<At>,
@@ -92,10 +112,27 @@ impl Heap {
         read_only: bool,
         made: At,
     ) -> MemRef {
-        let view = MemRef::whole(self.allocations.len(), &array.shape);
-        let scalars = array.scalars;
-        self.allocations.push(Allocation { scalars, is_float, read_only, made, freed: None });
+        let view = MemRef::whole(self.allocations.len(), &array.shape, is_float);
+        let (scalars, exceptions) = (array.scalars, HashSet::new());
+        let allocation = Allocation { scalars, is_float, exceptions, read_only, made, freed: None };
+        self.allocations.push(allocation);
         view
+    }
+
+    /// Writes an element of a memref, which is in bounds.
+    fn store(&mut self, view: &MemRef, place: usize, value: Scalar) {
+        let Elements { width, is_float, .. } = view.elements;
+        self.write(view.allocation, place, value);
+        let Allocation { made, is_float: usually, .. } = self.allocations[view.allocation];
+        let exceptions = &mut self.allocations[view.allocation].exceptions;
+        if is_float != usually {
+            exceptions.insert(place);
+        } else if !exceptions.is_empty() {
+            exceptions.remove(&place);
+        }
+        (1..width).for_each(|byte| {
+            self.write(view.allocation, place + byte, Scalar::undefined(made));
+        });
     }
 
     fn write(&mut self, allocation: usize, place: usize, value: Scalar) {
@@ -135,7 +172,8 @@ impl Heap {
         for at in taken.keys().chain(other.keys().filter(|at| !taken.contains_key(at))) {
             let before = self.allocations[at.0].scalars[at.1];
             let [taken, other] = [&taken, &other].map(|it| it.get(at).copied().unwrap_or(before));
-            let is_float = self.allocations[at.0].is_float;
+            let Allocation { is_float, exceptions, .. } = &self.allocations[at.0];
+            let is_float = *is_float != exceptions.contains(&at.1);
             self.write(at.0, at.1, taken.either(other, is_float).certain_if(both_ran));
         }
     }
@@ -173,7 +211,8 @@ impl<'p> Machine<'p> {
 
     fn checked_place(&self, view: &MemRef, place: i64, at: At) -> Result<usize> {
         let length = self.heap.allocations[view.allocation].scalars.len();
-        let place = usize::try_from(place).ok().filter(|place| *place < length);
+        let last = view.elements.width - 1;
+        let place = usize::try_from(place).ok().filter(|place| place.saturating_add(last) < length);
         place.ok_or_else(|| {
             let shape = Shape(&view.shape);
             self.error(at, format!("is out of bounds: a memref of shape {shape} ends before it"))
@@ -233,7 +272,7 @@ impl<'p> Machine<'p> {
         let view = Rc::clone(self.memory(memory, at)?);
         self.writable(&view, at)?;
         match self.place(&view, indices, lane, at)? {
-            Some(place) => self.heap.write(view.allocation, place, value),
+            Some(place) => self.heap.store(&view, place, value),
             // It may be any element.
             None => {
                 for place in view.places() {
@@ -274,7 +313,7 @@ impl<'p> Machine<'p> {
         self.writable(view, at)?;
         for (place, scalar) in view.places().zip(scalars) {
             let place = self.checked_place(view, place, at)?;
-            self.heap.write(view.allocation, place, *scalar);
+            self.heap.store(view, place, *scalar);
         }
         Ok(())
     }
@@ -372,12 +411,28 @@ impl<'p> Machine<'p> {
                 self.memories[*to] = Some(view);
             }
             MemoryInst::Reinterpret { to, from, offset, sizes, strides } => {
-                let allocation = self.memory(*from, at)?.allocation;
-                let offset = self.certain(*offset, "an offset", at)?;
+                let MemRef { allocation, elements, .. } = **self.memory(*from, at)?;
+                let places = |elements_of: i64| elements_of.saturating_mul(elements.width as i64);
+                let offset = places(self.certain(*offset, "an offset", at)?);
+                let offset = offset.saturating_add(elements.base);
                 let shape = self.shape(sizes, at)?.into();
                 let strides = strides.iter().map(|it| self.certain(*it, "a stride", at));
-                let strides = strides.collect::<Result<_>>()?;
-                self.set_memory(*to, MemRef { allocation, offset, shape, strides });
+                let strides = strides.map(|it| it.map(places)).collect::<Result<_>>()?;
+                self.set_memory(*to, MemRef { allocation, offset, shape, strides, elements });
+            }
+            MemoryInst::View { to, from, start, shape, width, is_float } => {
+                let bytes = Rc::clone(self.memory(*from, at)?);
+                let start = self.certain(*start, "a start", at)?;
+                let shape = self.shape(shape, at)?;
+                let base = bytes.offset.saturating_add(start);
+                let elements = Elements { base, width: *width, is_float: *is_float };
+                let mut view = MemRef::whole(bytes.allocation, &shape, *is_float);
+                view.strides.iter_mut().for_each(|it| *it = it.saturating_mul(*width as i64));
+                let length = view.num_elements().saturating_mul(*width) as i64;
+                if start < 0 || (bytes.num_elements() as i64) < start.saturating_add(length) {
+                    return self.fail(at, "views bytes that the memref does not have");
+                }
+                self.set_memory(*to, MemRef { offset: base, elements, ..view });
             }
             MemoryInst::Reshape { to, from, shape } => {
                 let view = Rc::clone(self.memory(*from, at)?);
@@ -392,16 +447,19 @@ impl<'p> Machine<'p> {
                 let address = (view.allocation as i64 + 1) << 40;
                 self.regs[*to] = Scalar::int(address);
             }
-            MemoryInst::Metadata { base, offset, sizes, strides, memory } => {
+            MemoryInst::Metadata { base: to, offset, sizes, strides, memory } => {
                 let view = Rc::clone(self.memory(*memory, at)?);
-                self.regs[*offset] = Scalar::int(view.offset);
+                let Elements { base, width, is_float } = view.elements;
+                let in_elements = |places: i64| Scalar::int(places / width as i64);
+                self.regs[*offset] = in_elements(view.offset - base);
                 for (reg, extent) in sizes.iter().zip(&view.shape) {
                     self.regs[*reg] = Scalar::int(*extent as i64);
                 }
                 for (reg, stride) in strides.iter().zip(&view.strides) {
-                    self.regs[*reg] = Scalar::int(*stride);
+                    self.regs[*reg] = in_elements(*stride);
                 }
-                self.set_memory(*base, MemRef::whole(view.allocation, &[]));
+                let pointer = MemRef::whole(view.allocation, &[], is_float);
+                self.set_memory(*to, MemRef { offset: base, elements: view.elements, ..pointer });
             }
             MemoryInst::Global { to, global } => {
                 self.heap.globals.resize(self.program.globals.len(), None);
@@ -413,7 +471,10 @@ impl<'p> Machine<'p> {
                     self.heap.allocate(array, is_float, global.is_constant, made).allocation
                 });
                 self.heap.globals[global_at] = Some(allocation);
-                self.set_memory(*to, MemRef::whole(allocation, &global.array.shape));
+                self.set_memory(
+                    *to,
+                    MemRef::whole(allocation, &global.array.shape, global.is_float),
+                );
             }
             MemoryInst::OfTensor { to, tensor, read_only, is_float } => {
                 let array = Array::clone(self.tensor(*tensor, at)?);
@@ -433,7 +494,7 @@ impl<'p> Machine<'p> {
             }
             MemoryInst::Clone { to, from } => {
                 let view = Rc::clone(self.memory(*from, at)?);
-                let is_float = self.heap.allocations[view.allocation].is_float;
+                let is_float = view.elements.is_float;
                 let array = self.elements(&view, at)?;
                 let view = self.heap.allocate(array, is_float, false, at);
                 self.set_memory(*to, view);
@@ -483,7 +544,7 @@ impl<'p> Machine<'p> {
                 strides.push(stride.ok_or_else(overflow)?);
             }
         }
-        Ok(MemRef { allocation: view.allocation, offset, shape, strides })
+        Ok(MemRef { offset, shape, strides, ..MemRef::clone(view) })
     }
 
     /// The strides of a view after [`reshaped`](Self::reshaped).

@@ -258,6 +258,15 @@ pub(crate) enum Inst {
 /// An instruction on memory.
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryInst {
+    /// `memref.view`: bytes from a start on, as elements of so many bytes.
+    View {
+        to: MemReg,
+        from: MemReg,
+        start: Reg,
+        shape: Vec<Reg>,
+        width: usize,
+        is_float: bool,
+    },
     Allocate {
         to: MemReg,
         shape: Vec<Reg>,

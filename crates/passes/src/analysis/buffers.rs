@@ -26,6 +26,24 @@ pub(crate) const VIEWS: [&str; 7] = [
 /// What gives memory that nothing else refers to.
 const ALLOCATIONS: [&str; 3] = ["memref.alloc", "memref.alloca", "memref.get_global"];
 
+/// The bytes of a buffer of this type; `None` if its sizes are not static, or if it is larger than memory can be.
+pub(crate) fn static_bytes(ty: Type) -> Option<i64> {
+    let width = i64::from(mlir::byte_width(mlir::element_type(ty)));
+    let bytes = mlir::shape(ty).into_iter().try_fold(width, |all, extent| all.checked_mul(extent?));
+    bytes.filter(|bytes| *bytes <= i64::MAX / 2)
+}
+
+/// Whether a buffer is an argument of a function that holds a result, and no value when the function is called.
+pub(crate) fn is_output<'c>(function: Op<'c>, buffer: Val<'c>) -> bool {
+    let arguments = mlir::body(function, 0).map(mlir::arguments).unwrap_or_default();
+    let attributes = mlir::array_attr(function, "arg_attrs").into_iter();
+    let mut arguments = arguments.into_iter().zip(attributes).filter(|(it, _)| *it == buffer);
+    arguments.next().is_some_and(|(_, attributes)| {
+        let has = |name| mlir::dictionary_entry(attributes, name).is_some();
+        has("tc.output") && !has("tc.inout")
+    })
+}
+
 /// What an operation uses of what is defined outside of it, in order of appearance.
 pub(crate) fn values_from_outside<'c>(nest: Op<'c>) -> Vec<Val<'c>> {
     let mut inside = HashSet::new();

@@ -26,8 +26,11 @@
 //!
 //! Remark: how many buffers of a function are freed.
 
-use crate::{analysis::buffers::VIEWS, loops::build_stack};
-use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
+use crate::{
+    analysis::buffers::{VIEWS, static_bytes},
+    loops::build_stack,
+};
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     mlir::{self, Builder, Op},
@@ -48,7 +51,7 @@ pub const PASS: PassInfo = PassInfo {
 /// Marks an operation that ownership-based deallocation leaves alone.
 pub(crate) const MANUAL: &str = "bufferization.manual_deallocation";
 /// Operations that use a buffer and keep no reference to it.
-const USERS: [&str; 9] = [
+pub(super) const USERS: [&str; 9] = [
     "func.call",
     "memref.atomic_rmw",
     "memref.copy",
@@ -61,7 +64,7 @@ const USERS: [&str; 9] = [
 ];
 
 /// The bytes of the buffers of a parallel loop on the stack of a thread.
-pub const MAX_STACK_BYTES: u64 = 1 << 18;
+pub const MAX_STACK_BYTES: i64 = 1 << 18;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -80,8 +83,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             let ty = mlir::result(allocation, 0).r#type();
             if let Some(around) =
                 mlir::parent(allocation).filter(|it| mlir::is(*it, "scf.parallel"))
-                && let Some(bytes) = num_bytes(ty)
-                && let used = on_stack.entry(mlir::op_key(around)).or_insert(0_u64)
+                && let Some(bytes) = static_bytes(ty)
+                && let used = on_stack.entry(mlir::op_key(around)).or_insert(0_i64)
                 && used.saturating_add(bytes) <= MAX_STACK_BYTES
             {
                 *used += bytes;
@@ -106,14 +109,6 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         );
     }
     Ok(())
-}
-
-/// The bytes of a `memref` type; `None` if its shape is dynamic.
-fn num_bytes(ty: Type) -> Option<u64> {
-    let width = u64::from(mlir::byte_width(mlir::element_type(ty)));
-    mlir::shape(ty).into_iter().try_fold(width, |bytes, extent| {
-        extent.and_then(|extent| bytes.checked_mul(u64::try_from(extent).ok()?))
-    })
 }
 
 /// The last operation in the block of an allocation that uses its buffer, itself if nothing does; `None` if

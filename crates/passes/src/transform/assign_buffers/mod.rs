@@ -33,18 +33,25 @@
 //!
 //! Limit: sizes must be computed from the sizes of the arguments.
 //!
+//! With `allocate`, the function has no new argument, and allocates the workspace where it begins. Buffers of static
+//! sizes have places there, if they are freed in the block that allocates them. Others keep their memory, and so do
+//! those of parallel loops, which each thread has for itself.
+//!
 //! Remark: the buffers of a function, and the bytes of those with static sizes.
 
-use crate::analysis::buffers::{IS_WORKSPACE, VIEWS};
+mod local;
+mod places;
+
+use crate::analysis::buffers::{IS_WORKSPACE, VIEWS, static_bytes};
 use melior::ir::{
     BlockLike, Type, ValueLike,
     operation::OperationLike,
     r#type::{FunctionType, MemRefType},
 };
-use std::collections::{HashMap, HashSet};
+use places::{Order, Piece, fixed_places};
 use tc_dialects::{
     mlir::{self, Builder, Op, Val, ValueMap},
-    pass::{Failure, PassInfo, PassRun},
+    pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},
 };
 
@@ -53,7 +60,11 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-assign-buffers",
     summary: "Assign parts of one workspace to all buffers of a function",
     anchor: "builtin.module",
-    options: &[],
+    options: &[PassOption {
+        name: "allocate",
+        description: "Allocate the workspace in the function, for buffers of static sizes",
+        default: "false",
+    }],
     dependent_dialects: &["arith", "func", "llvm", "memref"],
     run,
 };
@@ -65,9 +76,20 @@ const ALIGNMENT: i64 = 256;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let allocate = pass.options.truth("allocate").map_err(|message| {
+        Report::op_error(pass.op, message).emit();
+        Failure
+    })?;
     let functions = mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func"));
     for function in functions.filter(|it| mlir::body(*it, 0).is_some()) {
         pass.enter(function);
+        if allocate {
+            let buffers = local::assign(function).to_string();
+            let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+            let (at, arguments) = (function.location(), [("Buffers", &*buffers)]);
+            remark(at, RemarkKind::Analysis, PASS.argument, "buffers", name, &arguments);
+            continue;
+        }
         assign(function).map_err(|report| {
             report.emit();
             Failure
@@ -82,21 +104,6 @@ struct Buffer<'c> {
     piece: Piece,
 }
 
-/// The part of a workspace that a buffer needs.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    /// The first and the last of the places in the program at which it lives.
-    life: (usize, usize),
-    /// The bytes, if the sizes are static.
-    bytes: Option<i64>,
-}
-
-impl Piece {
-    fn overlaps(&self, other: &Self) -> bool {
-        self.life.0 <= other.life.1 && other.life.0 <= self.life.1
-    }
-}
-
 fn assign<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     let entry = mlir::body(function, 0).expect("functions with a body");
     let order = Order::of(function);
@@ -104,13 +111,12 @@ fn assign<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     let mut failed = None;
     mlir::walk(function, &mut |op| {
         if mlir::is(op, "memref.alloc") || mlir::is(op, "memref.alloca") {
-            match bytes(op) {
-                Ok(bytes) => {
-                    let piece = Piece { life: order.life(op), bytes };
-                    buffers.push(Buffer { allocation: op, piece });
-                }
-                Err(report) => failed = Some(report),
+            let ty = mlir::result(op, 0).r#type();
+            let bytes = static_bytes(ty);
+            if bytes.is_none() && mlir::shape(ty).iter().all(Option::is_some) {
+                failed = Some(Report::op_error(op, "is larger than memory can be"));
             }
+            buffers.push(Buffer { allocation: op, piece: Piece { life: order.life(op), bytes } });
         }
     });
     if let Some(report) = failed {
@@ -118,7 +124,7 @@ fn assign<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     let inputs = mlir::arguments(entry);
     let pieces: Vec<_> = buffers.iter().map(|it| it.piece).collect();
-    let (fixed, end) = fixed_places(&pieces);
+    let (fixed, end) = fixed_places(&pieces, ALIGNMENT);
     let slots = slots(&buffers);
 
     let context = mlir::context_of(function);
@@ -175,51 +181,6 @@ fn set_type<'c>(function: Op<'c>, types: &[Type<'c>]) {
         attributes.resize(types.len(), mlir::dictionary(context, &[]));
         mlir::set_attribute(function, "arg_attrs", mlir::array(context, &attributes));
     }
-}
-
-/// The bytes of an allocation, if its sizes are static.
-fn bytes(allocation: Op<'_>) -> Result<Option<i64>, Report<'_>> {
-    let ty = mlir::result(allocation, 0).r#type();
-    let width = i64::from(mlir::byte_width(mlir::element_type(ty)));
-    let extents = mlir::shape(ty);
-    if extents.iter().any(Option::is_none) {
-        return Ok(None);
-    }
-    let bytes =
-        extents.into_iter().flatten().try_fold(width, |all, extent| all.checked_mul(extent));
-    let bytes = bytes.filter(|bytes| *bytes <= i64::MAX / 2);
-    bytes.map(Some).ok_or_else(|| Report::op_error(allocation, "is larger than memory can be"))
-}
-
-/// A number of bytes, rounded up.
-fn aligned(bytes: i64) -> i64 {
-    bytes.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
-}
-
-/// The places of the buffers of static sizes, and the bytes that they take together.
-fn fixed_places(pieces: &[Piece]) -> (Vec<Option<i64>>, i64) {
-    let mut order: Vec<_> = (0..pieces.len()).filter(|it| pieces[*it].bytes.is_some()).collect();
-    order.sort_by_key(|number| std::cmp::Reverse(pieces[*number].bytes));
-    let mut places: Vec<Option<i64>> = vec![None; pieces.len()];
-    let mut end = 0;
-    for number in order {
-        let bytes = aligned(pieces[number].bytes.unwrap_or(0));
-        let mut taken: Vec<_> = (0..pieces.len())
-            .filter(|other| pieces[number].overlaps(&pieces[*other]))
-            .filter_map(|other| Some((places[other]?, aligned(pieces[other].bytes?))))
-            .collect();
-        taken.sort_unstable();
-        let mut place = 0;
-        for (start, length) in taken {
-            if place + bytes <= start {
-                break;
-            }
-            place = place.max(start + length);
-        }
-        places[number] = Some(place);
-        end = end.max(place + bytes);
-    }
-    (places, end)
 }
 
 /// Groups of buffers of dynamic sizes, whose lifetimes do not overlap. A buffer joins a group with its size rather
@@ -359,128 +320,4 @@ fn size_function<'c>(
     ];
     let builder = Builder::before(function);
     Ok(builder.op_with("func.func", &[], &[], &attributes, vec![region]))
-}
-
-/// The places of operations in a program: the number of the first and of the last operation in each.
-struct Order(HashMap<usize, (usize, usize)>);
-
-impl Order {
-    fn of(function: Op) -> Self {
-        let mut ops = Vec::new();
-        mlir::walk(function, &mut |op| ops.push(op));
-        let mut places: HashMap<_, _> =
-            ops.iter().enumerate().map(|(place, op)| (mlir::op_key(*op), (place, place))).collect();
-        // What is inside comes after the operation around it.
-        for op in ops.iter().rev() {
-            let last = places[&mlir::op_key(*op)].1;
-            if let Some(around) = mlir::parent(*op).and_then(|it| places.get_mut(&mlir::op_key(it)))
-            {
-                around.1 = around.1.max(last);
-            }
-        }
-        Self(places)
-    }
-
-    /// The lifetime of an allocation.
-    fn life<'c>(&self, allocation: Op<'c>) -> (usize, usize) {
-        let (mut first, mut last) = self.0[&mlir::op_key(allocation)];
-        let mut block = allocation.block().map(mlir::block_ref).expect("an operation in a block");
-        let mut seen = HashSet::new();
-        let mut values = vec![mlir::result(allocation, 0)];
-        let mut users = Vec::new();
-        while let Some(value) = values.pop() {
-            if !seen.insert(mlir::value_key(value)) {
-                continue;
-            }
-            for (user, _) in mlir::uses(value) {
-                users.push(user);
-                values.extend(
-                    mlir::results(user).into_iter().filter(|it| mlir::is_memref(it.r#type())),
-                );
-                // What an operation with regions takes may be any buffer in them.
-                for region in 0..user.region_count() {
-                    let arguments =
-                        mlir::blocks(user, region).into_iter().flat_map(mlir::arguments);
-                    values.extend(arguments.filter(|it| mlir::is_memref(it.r#type())));
-                }
-                let is_end = mlir::successors(user).is_empty()
-                    && user.block().is_some_and(|it| mlir::terminator(mlir::block_ref(it)) == user);
-                if let Some(around) =
-                    mlir::parent(user).filter(|it| is_end && !mlir::is(*it, "func.func"))
-                {
-                    users.push(around);
-                    values.extend(
-                        mlir::results(around).into_iter().filter(|it| mlir::is_memref(it.r#type())),
-                    );
-                    for region in 0..around.region_count() {
-                        let arguments =
-                            mlir::blocks(around, region).into_iter().flat_map(mlir::arguments);
-                        values.extend(arguments.filter(|it| mlir::is_memref(it.r#type())));
-                    }
-                }
-            }
-        }
-        for user in users {
-            // An operation outside of the block lets the buffer live as long as all of what is around.
-            let mut inner = mlir::ancestor_in(user, block);
-            while inner.is_none() {
-                let Some(around) = mlir::parent(mlir::terminator(block)) else { break };
-                first = first.min(self.0[&mlir::op_key(around)].0);
-                last = last.max(self.0[&mlir::op_key(around)].1);
-                let Some(next) = around.block() else { break };
-                block = mlir::block_ref(next);
-                inner = mlir::ancestor_in(user, block);
-            }
-            if let Some(inner) = inner {
-                last = last.max(self.0[&mlir::op_key(inner)].1);
-            }
-        }
-        (first, last)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_of_buffers_that_live_together_are_disjoint() {
-        let mut state = 1u64;
-        let mut below = |bound: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (state >> 33) % bound
-        };
-        for _ in 0..300 {
-            let count = 1 + below(12);
-            let pieces: Vec<_> = (0..count)
-                .map(|_| {
-                    let first = below(20) as usize;
-                    let life = (first, first + below(8) as usize);
-                    let bytes = (below(5) != 0).then(|| below(2000) as i64);
-                    Piece { life, bytes }
-                })
-                .collect();
-            let (places, end) = fixed_places(&pieces);
-            for (number, (piece, place)) in pieces.iter().zip(&places).enumerate() {
-                assert_eq!(piece.bytes.is_some(), place.is_some());
-                let (Some(bytes), Some(place)) = (piece.bytes, place) else { continue };
-                assert!(place % ALIGNMENT == 0 && place + bytes <= end, "{pieces:?} {places:?}");
-                for (other, other_place) in pieces.iter().zip(&places).skip(number + 1) {
-                    let (Some(other_bytes), Some(other_place)) = (other.bytes, other_place) else {
-                        continue;
-                    };
-                    let is_apart =
-                        place + bytes <= *other_place || other_place + other_bytes <= *place;
-                    assert!(is_apart || !piece.overlaps(other), "{pieces:?} {places:?}");
-                }
-            }
-            // The most that lives at one time is needed, and all of it apart is enough.
-            let sum = |lives: &dyn Fn(&Piece) -> bool| {
-                let live = pieces.iter().filter(|piece| lives(piece));
-                live.filter_map(|piece| piece.bytes.map(aligned)).sum::<i64>()
-            };
-            let least = (0..30).map(|time| sum(&|it| it.life.0 <= time && time <= it.life.1)).max();
-            assert!((least.unwrap_or(0)..=sum(&|_| true)).contains(&end), "{pieces:?} {end}");
-        }
-    }
 }

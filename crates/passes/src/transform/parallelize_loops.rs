@@ -1,0 +1,104 @@
+//! `parallelize-loops`: threads share independent loops over memory that take long enough.
+//!
+//! Before, with `parallel-threshold=1000`:
+//!
+//! ```mlir
+//! scf.for %i = %c0 to %c64 step %c1 {
+//!   .. // 100 operations
+//! } {imap.independent}
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+//!   .. // 100 operations
+//! }
+//! ```
+//!
+//! Such loops are what lowerings emit for operations without maps, such as `fft`. The outermost one with several
+//! iterations is shared. Loops whose numbers of iterations are not constant stay, and so do those inside of parallel
+//! loops.
+
+use crate::loops::{INDEPENDENT, build_parallel};
+use melior::ir::operation::OperationLike;
+use tc_dialects::{
+    mlir::{self, Builder, Op},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "parallelize-loops",
+    summary: "Share independent loops over memory among threads",
+    anchor: "func.func",
+    options: &[PassOption {
+        name: "parallel-threshold",
+        description: "Operations below which a loop stays in one thread",
+        default: "262144",
+    }],
+    dependent_dialects: &["scf"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(threshold) = pass.options.number("parallel-threshold") else {
+        Report::op_error(pass.op, "'parallel-threshold' expects a number").emit();
+        return Err(Failure);
+    };
+    let mut loops = Vec::new();
+    mlir::walk(pass.op, &mut |op| {
+        let is_long = || {
+            let work = trip_count(op).map(|trips| trips.saturating_mul(work_of(op)));
+            1 < trip_count(op).unwrap_or(0) && work.is_some_and(|work| threshold <= work)
+        };
+        if op.has_attribute(INDEPENDENT) && is_long() {
+            loops.push(op);
+        }
+    });
+    // Loops around others come first.
+    for op in loops {
+        let is_parallel = |it| mlir::ancestor(op, it).is_some();
+        if !["scf.parallel", "scf.forall"].into_iter().any(is_parallel) {
+            pass.enter(op);
+            share(op);
+        }
+    }
+    Ok(())
+}
+
+/// The operations that one iteration runs, as far as its loops have constant bounds.
+fn work_of(op: Op) -> i64 {
+    let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(op, region));
+    let ops = blocks.flat_map(mlir::ops);
+    let work = ops.map(|it| work_of(it).saturating_mul(trip_count(it).unwrap_or(1)));
+    work.fold(0, i64::saturating_add).max(1)
+}
+
+/// How often a loop runs, if its bounds are constant.
+fn trip_count(op: Op) -> Option<i64> {
+    if !mlir::is(op, "scf.for") {
+        return None;
+    }
+    let bound = |operand| mlir::constant_of(mlir::operand(op, operand));
+    let (lower, upper, step) = (bound(0)?, bound(1)?, bound(2)?);
+    let distance = upper.checked_sub(lower)?.max(0);
+    (0 < step).then(|| distance / step + i64::from(distance % step != 0))
+}
+
+/// Makes a parallel loop of one whose iterations are independent.
+fn share(op: Op) {
+    let Some(body) = mlir::body(op, 0) else { return };
+    let bounds = (mlir::operand(op, 0), mlir::operand(op, 1), mlir::operand(op, 2));
+    let builder = Builder::before(op).located(op.location());
+    build_parallel(&builder, &[bounds], &mut |inside, indices| {
+        let last = mlir::terminator(body);
+        let end = inside.op("scf.yield", &[], &[]);
+        let moved = mlir::ops(body).into_iter().filter(|it| *it != last);
+        moved.for_each(|it| mlir::move_before(it, end));
+        mlir::erase(end);
+        mlir::replace_uses(mlir::arguments(body)[0], indices[0]);
+    });
+    mlir::erase(op);
+}
