@@ -121,18 +121,18 @@ func.func @narrow(%a: tensor<96x64xbf16>, %b: tensor<64x256xbf16>) -> tensor<96x
 
 // -----
 
-// A padded convolution reads %x across its rows: it is copied first, where it exists.
+// A padded convolution reads %x across its rows: it is copied first, where it exists. It adds to its destination, so its
+// lanes stay (pack-channels.mlir).
 // CHECK-LABEL: func.func @padded
 // CHECK:         %[[P:.*]] = imap.generic (d0, d1, d2, d3) domain: {{.*}} d0 * 16 + d3 + d1 in [1, 32]
 // CHECK-SAME:      ins(%arg0[d0 * 16 + d3 + d1 - 1, d2]
 // CHECK-SAME:      outs(%{{.*}}[d0, d1, d2, d3] : tensor<2x3x16x16xf32>)
 // CHECK:         imap.generic {{.*}} ins(%[[P]]
-func.func @padded(%x: tensor<32x16xf32>, %w: tensor<3x16x64xf32>) -> tensor<64x32xf32> {
-  %e = tensor.empty() : tensor<64x32xf32>
+func.func @padded(%x: tensor<32x16xf32>, %w: tensor<3x16x64xf32>, %e: tensor<64x32xf32>) -> tensor<64x32xf32> {
   %r = imap.generic (c, i)[k, s]
       domain: c in [0, 63], i in [0, 31], k in [0, 2], s in [0, 15], i + k in [1, 32]
       ins(%x[i + k - 1, s], %w[k, s, c] : tensor<32x16xf32>, tensor<3x16x64xf32>)
-      outs(%e[c, i] : tensor<64x32xf32>) fold [add f32] {
+      outs(%e[c, i] : tensor<64x32xf32>) fold [add f32 from outs 0] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32

@@ -21,12 +21,14 @@
 //! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
 //! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
 //! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
-//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`).
+//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`), and what is padded along
+//! the lanes gets other lanes (`channels.rs`).
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
 //! Remark: `packed`, with the map to the panel.
 
+mod channels;
 mod phases;
 
 use super::parts::{Parts, extent};
@@ -124,6 +126,12 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             let Some(found) = Product::of(&ir, generic) else { continue };
             product = found;
         }
+        if let Some((reordered, results)) = channels::reorder(&product, limits) {
+            mlir::replace(generic.op(), &results);
+            generic = reordered;
+            let Some(found) = Product::of(&ir, generic) else { continue };
+            product = found;
+        }
         if let Some(separated) = phases::separate(&product, limits) {
             mlir::replace(generic.op(), &mlir::results(separated.op()));
             generic = separated;
@@ -136,6 +144,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             let arguments = [("Map", &*map.display(&ir).to_string())];
             let at = new.op().location();
             remark(at, RemarkKind::Passed, PASS.argument, "packed", function, &arguments);
+        }
+        if generic.op().has_attribute(SCRATCH) {
+            scratch(mlir::result(new.op(), 0));
         }
         mlir::replace(generic.op(), &mlir::results(new.op()));
     }
