@@ -628,6 +628,20 @@ pub fn dictionary_entry<'c>(attribute: Attribute<'c>, name: &str) -> Option<Attr
     DictionaryAttribute::try_from(attribute).ok()?.element_by_name(name)
 }
 
+/// A dictionary with one more entry.
+pub fn with_entry<'c>(
+    context: &'c Context,
+    attribute: Attribute<'c>,
+    name: &str,
+    value: Attribute<'c>,
+) -> Attribute<'c> {
+    let old = DictionaryAttribute::try_from(attribute).ok();
+    let old = old.iter().flat_map(|it| (0..it.len()).filter_map(|number| it.element(number).ok()));
+    let new = (Identifier::new(context, name), value);
+    let entries: Vec<_> = old.chain([new]).collect();
+    DictionaryAttribute::new(context, &entries).into()
+}
+
 /// The numbers of an attribute that is a dense array of `i64`.
 pub fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
     let array = DenseI64ArrayAttribute::try_from(attribute).ok()?;

@@ -31,6 +31,7 @@
 //!
 //! To read a file, verification included, call [`read`].
 
+mod alias;
 mod attributes;
 pub mod dialect;
 pub mod indexing;
@@ -43,6 +44,7 @@ pub mod syntax;
 mod tests;
 mod verify;
 
+pub use alias::aliased_arrays;
 pub use attributes::{
     ComparisonType, ConvolutionDims, Direction, DotDims, FftType, FusionKind, GatherDims,
     PaddingDim, RandomAlgorithm, RandomDistribution, ReplicaGroups, ScatterDims, SliceDim,

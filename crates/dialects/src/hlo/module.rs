@@ -92,7 +92,7 @@ pub struct Header {
     pub replica_count: Option<i64>,
     /// How many partitions the program is split into; 1 if it is not said.
     pub num_partitions: Option<i64>,
-    /// The rest, which has no effect on the meaning: name and source text.
+    /// The rest, which has no effect on the values of results: name and source text.
     pub others: Vec<(String, String)>,
 }
 

@@ -6,11 +6,14 @@ use super::{
     shapes::Braces,
 };
 use crate::{
-    hlo::{FileLocation, Header, ProgramShape, StackFrame, StackFrames},
+    hlo::{
+        FileLocation, Header, ProgramShape, StackFrame, StackFrames,
+        alias::{self, INPUT_OUTPUT_ALIAS},
+    },
     text::Reason,
 };
 
-/// Attributes of a module that have no effect on its meaning.
+/// Attributes of a module that have no effect on the values of results.
 const HEADER_TEXT: &[&str] = &[
     "alias_passthrough_params",
     "allow_spmd_sharding_propagation_to_output",
@@ -19,7 +22,7 @@ const HEADER_TEXT: &[&str] = &[
     "entry_computation_parameter_sharding",
     "execution_profile",
     "frontend_attributes",
-    "input_output_alias",
+    INPUT_OUTPUT_ALIAS,
     "origin_recovery_table",
     "original_value_recovery_table",
     "spmd_output_sharding",
@@ -41,6 +44,13 @@ impl Parser<'_> {
                 "num_partitions" => header.num_partitions = Some(self.positive(name)?),
                 _ if HEADER_TEXT.contains(&name) => {
                     let text = self.opaque(name)?.to_owned();
+                    if name == INPUT_OUTPUT_ALIAS && !alias::is_valid(&text) {
+                        let message = format!(
+                            "expected '{name}' to be a list such as '{{ {{0}}: (1, {{}}, may-alias) }}': \
+                             result 0 has the memory of parameter 1"
+                        );
+                        return Err(self.error(Reason::HloAttribute, span, message));
+                    }
                     header.others.push((name.to_owned(), text));
                 }
                 _ => {

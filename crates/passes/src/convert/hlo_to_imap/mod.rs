@@ -70,7 +70,7 @@ use tc_dialects::{
     element::ElementType,
     hlo::{
         ArrayShape, Attribute as HloAttribute, ComputationId, Instruction, InstructionId, Literal,
-        Module, Opcode, Shape, dialect,
+        Module, Opcode, Shape, aliased_arrays, dialect,
         indexing::{Accesses, InstructionRef},
     },
     imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Start},
@@ -191,7 +191,17 @@ fn build_main<'c>(
     b.op("func.return", &results, &[]);
     let result_types: Vec<_> = results.iter().map(|value| value.r#type()).collect();
     let ty = FunctionType::new(context, &types, &result_types);
-    let name = |number: usize| format!("out{number}");
+    let aliases = aliased_arrays(module);
+    for (_, argument) in &aliases {
+        let described = &mut argument_attributes[*argument];
+        let inout = Attribute::unit(context);
+        *described = mlir::with_entry(context, *described, "tc.inout", inout);
+    }
+    // A result that has the memory of an argument has its name.
+    let name = |number: usize| match aliases.iter().find(|(result, _)| *result == number) {
+        Some((_, argument)) => array_name(argument_attributes[*argument]).to_string(),
+        None => format!("out{number}"),
+    };
     let result_attributes = describe_arrays(context, &entry.root().shape, &name);
     outside.op_with(
         "func.func",
