@@ -213,3 +213,37 @@ func.func @interleaved(%x: tensor<64x18xf32>, %w: tensor<3x64x8xf32>) -> tensor<
   } -> tensor<8x32xf32>
   return %r : tensor<8x32xf32>
 }
+
+// -----
+
+// A schedule by hand stays with the operation that reads panels.
+// CHECK-LABEL: func.func @scheduled
+// CHECK:         imap.generic (m, n, d2)[k] {{.*}} attributes {imap.schedule = #imap.schedule<tile [m = 24]>}
+func.func @scheduled(%a: tensor<96x64xf32>, %b: tensor<64x256xf32>) -> tensor<96x256xf32> {
+  %e = tensor.empty() : tensor<96x256xf32>
+  %r = imap.generic (m, n)[k] domain: m in [0, 95], n in [0, 255], k in [0, 63]
+      ins(%a[m, k], %b[k, n] : tensor<96x64xf32>, tensor<64x256xf32>) outs(%e[m, n] : tensor<96x256xf32>)
+      fold [add f32] attributes {imap.schedule = #imap.schedule<tile [m = 24]>} {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    imap.yield %p : f32
+  } -> tensor<96x256xf32>
+  return %r : tensor<96x256xf32>
+}
+
+// -----
+
+// A schedule that names the lane is for the operation as it is.
+// CHECK-LABEL: func.func @lane
+// CHECK:         imap.generic (m, n)[k] {{.*}} attributes {imap.schedule = #imap.schedule<tile [n = 64]>}
+func.func @lane(%a: tensor<96x64xf32>, %b: tensor<64x256xf32>) -> tensor<96x256xf32> {
+  %e = tensor.empty() : tensor<96x256xf32>
+  %r = imap.generic (m, n)[k] domain: m in [0, 95], n in [0, 255], k in [0, 63]
+      ins(%a[m, k], %b[k, n] : tensor<96x64xf32>, tensor<64x256xf32>) outs(%e[m, n] : tensor<96x256xf32>)
+      fold [add f32] attributes {imap.schedule = #imap.schedule<tile [n = 64]>} {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    imap.yield %p : f32
+  } -> tensor<96x256xf32>
+  return %r : tensor<96x256xf32>
+}

@@ -96,3 +96,18 @@ func.func @odd(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<31xf32> {
   } -> tensor<31xf32>
   return %r : tensor<31xf32>
 }
+
+// An odd number of results in a longer row: the others are not computed at all.
+// CHECK-LABEL: func.func @part_of_a_row
+// CHECK: imap.generic (i)[s, k]
+// CHECK-NOT: imap.generic
+func.func @part_of_a_row(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<33xf32> {
+  %e = tensor.empty() : tensor<33xf32>
+  %r = imap.generic (i)[s, k] domain: i in [0, 30], s in [0, 2], k in [0, 63], (i + s) mod 2 in [0, 0]
+      ins(%x[k, (i + s) floordiv 2], %w[s, k] : tensor<64x18xf32>, tensor<3x64xf32>) outs(%e[i] : tensor<33xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<33xf32>
+  return %r : tensor<33xf32>
+}

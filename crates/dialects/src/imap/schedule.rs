@@ -45,6 +45,16 @@ impl Step {
         }
     }
 
+    /// The variables that the step names.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Tile(sizes) | Self::Forall(sizes) | Self::Vector { sizes, .. } => {
+                sizes.iter().map(|(name, _)| &**name).collect()
+            }
+            Self::Order(names) => names.iter().map(|name| &**name).collect(),
+        }
+    }
+
     /// The extents of tiles, if the step is one of those that `imap-tile` executes.
     pub fn tile_sizes(&self) -> Option<&[(String, i64)]> {
         match self {

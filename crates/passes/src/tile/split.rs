@@ -95,8 +95,10 @@ fn lengthen<'c>(
 ) -> Option<(Generic<'c>, Vec<Val<'c>>)> {
     let mut view = View::of(ir, generic);
     let is_empty = |it: &Access| {
-        let is_static = mlir::shape(it.value.r#type()).iter().all(Option::is_some);
-        is_static && mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
+        let shape = mlir::shape(it.value.r#type());
+        // All of the row is computed.
+        let is_whole = shape.last() == Some(&Some(count)) && shape.iter().all(Option::is_some);
+        is_whole && mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
     };
     // An epilogue reads for every result.
     let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();

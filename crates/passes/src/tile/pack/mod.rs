@@ -26,6 +26,8 @@
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
+//! A schedule by hand stays with the operation. If it names the lane, nothing is copied.
+//!
 //! Remark: `packed`, with the map to the panel.
 
 mod channels;
@@ -36,7 +38,11 @@ use crate::analysis::cost::SCRATCH;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, Runtime, View, build_yield, substitute_constraints},
+    imap::{
+        Access, Generic, Indexed, Runtime, View, build_yield,
+        schedule::{Schedule, variable_names},
+        substitute_constraints,
+    },
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},
@@ -120,26 +126,40 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(generic.op());
         let ir = Context::new();
         let Some(mut product) = Product::of(&ir, generic) else { continue };
+        let schedule = Schedule::of(generic.op());
+        // What the author of a schedule calls a variable is that variable in a copy of the operation, too.
+        let keep = |new: Generic<'_>| schedule.iter().for_each(|it| it.set(new.op()));
         if let Some((gathered, results)) = phases::gather(&product, limits) {
             mlir::replace(generic.op(), &results);
             generic = gathered;
+            keep(generic);
             let Some(found) = Product::of(&ir, generic) else { continue };
             product = found;
         }
         if let Some((reordered, results)) = channels::reorder(&product, limits) {
             mlir::replace(generic.op(), &results);
             generic = reordered;
+            keep(generic);
             let Some(found) = Product::of(&ir, generic) else { continue };
             product = found;
         }
         if let Some(separated) = phases::separate(&product, limits) {
             mlir::replace(generic.op(), &mlir::results(separated.op()));
             generic = separated;
+            keep(generic);
             let Some(found) = Product::of(&ir, generic) else { continue };
             product = found;
         }
         let Some((lane, inputs)) = product.plan(limits) else { continue };
+        let names = variable_names(&product.view.domain);
+        let lane_name = &names[product.view.domain.position(lane)];
+        let mut steps = schedule.iter().flat_map(|it| &it.steps);
+        // The lane would be two variables.
+        if steps.any(|step| step.names().contains(&&**lane_name)) {
+            continue;
+        }
         let (new, maps) = product.pack(lane, &inputs, limits);
+        keep(new);
         for map in maps {
             let arguments = [("Map", &*map.display(&ir).to_string())];
             let at = new.op().location();
