@@ -33,15 +33,16 @@ pub(crate) fn static_bytes(ty: Type) -> Option<i64> {
     bytes.filter(|bytes| *bytes <= i64::MAX / 2)
 }
 
-/// Whether a buffer is an argument of a function that holds a result, and no value when the function is called.
-pub(crate) fn is_output<'c>(function: Op<'c>, buffer: Val<'c>) -> bool {
+/// The arguments of a function that hold results, and no values when the function is called, by key.
+pub(crate) fn results_in_arguments(function: Op) -> HashSet<usize> {
     let arguments = mlir::body(function, 0).map(mlir::arguments).unwrap_or_default();
     let attributes = mlir::array_attr(function, "arg_attrs").into_iter();
-    let mut arguments = arguments.into_iter().zip(attributes).filter(|(it, _)| *it == buffer);
-    arguments.next().is_some_and(|(_, attributes)| {
+    let is_result = |attributes| {
         let has = |name| mlir::dictionary_entry(attributes, name).is_some();
         has("tc.output") && !has("tc.inout")
-    })
+    };
+    let results = arguments.into_iter().zip(attributes).filter(|(_, it)| is_result(*it));
+    results.map(|(argument, _)| mlir::value_key(argument)).collect()
 }
 
 /// What an operation uses of what is defined outside of it, in order of appearance.

@@ -26,9 +26,9 @@
 //! Remark: how many buffers of a function are gone.
 
 use super::deallocate_local_buffers::USERS;
-use crate::analysis::buffers::{VIEWS, is_output};
+use crate::analysis::buffers::{VIEWS, results_in_arguments};
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     imap::{AnyIndexed, Generic, Indexed},
     mlir::{self, Blk, Op, Val},
@@ -56,12 +56,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             blocks.entry(mlir::block_key(mlir::block_ref(block))).or_default().push(op);
         }
     });
+    let results = &results_in_arguments(function);
     let mut gone = 0;
     for writers in blocks.into_values() {
         let Some(block) = writers[0].block().map(mlir::block_ref) else { continue };
         let ops = mlir::ops(block).into_iter().enumerate();
-        let uses = Uses { block, places: ops.map(|(n, op)| (mlir::op_key(op), n)).collect() };
-        gone += writers.into_iter().map(|it| uses.update(function, it)).sum::<usize>();
+        let places = ops.map(|(n, op)| (mlir::op_key(op), n)).collect();
+        let uses = Uses { block, results, places };
+        gone += writers.into_iter().map(|it| uses.update(it)).sum::<usize>();
     }
     let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
     let (at, arguments) = (function.location(), [("Gone", &*gone.to_string())]);
@@ -70,14 +72,16 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 /// The order of the operations of a block.
-struct Uses<'c> {
+struct Uses<'a, 'c> {
     block: Blk<'c>,
+    /// The results among the arguments of the function.
+    results: &'a HashSet<usize>,
     places: HashMap<usize, usize>,
 }
 
-impl<'c> Uses<'c> {
+impl<'c> Uses<'_, 'c> {
     /// Replaces buffers that an operation writes, or that it reads last. Returns how many are gone.
-    fn update(&self, function: Op<'c>, op: Op<'c>) -> usize {
+    fn update(&self, op: Op<'c>) -> usize {
         let num_operands = mlir::operands(op).len();
         let first_output = match Generic::cast(op) {
             Some(generic) => num_operands - generic.inits().len(),
@@ -86,7 +90,7 @@ impl<'c> Uses<'c> {
         let mut gone = 0;
         for output in first_output..num_operands {
             let new = mlir::operand(op, output);
-            let is_result = is_output(function, new);
+            let is_result = self.results.contains(&mlir::value_key(new));
             if !(is_result || self.allocation(new).is_some()) || !self.uses_are(new, op, usize::ge)
             {
                 continue;

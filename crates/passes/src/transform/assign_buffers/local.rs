@@ -3,7 +3,7 @@
 use super::places::{Order, Piece, fixed_places};
 use crate::{
     analysis::{
-        buffers::{is_output, static_bytes},
+        buffers::{results_in_arguments, static_bytes},
         cost::SCRATCH,
     },
     loops::{build_alloc, build_scratch, is_contiguous, memref},
@@ -83,7 +83,9 @@ pub fn assign(function: Op) -> usize {
 
 /// The results of static shapes of a function, which have no value when it is called.
 fn outputs<'c>(function: Op<'c>, block: Blk<'c>, order: &Order) -> Vec<Output<'c>> {
-    let arguments = mlir::arguments(block).into_iter().filter(|it| is_output(function, *it));
+    let results = results_in_arguments(function);
+    let arguments = mlir::arguments(block).into_iter();
+    let arguments = arguments.filter(|it| results.contains(&mlir::value_key(*it)));
     let output = |value: Val<'c>| {
         let uses = mlir::uses(value).into_iter();
         // In a loop, a use in one iteration comes before all of the next one.
