@@ -2,7 +2,7 @@
 
 use crate::analysis::cost::SCRATCH;
 use melior::ir::{Attribute, Type, r#type::MemRefType};
-use tc_dialects::mlir::{self, Builder, Val};
+use tc_dialects::mlir::{self, Builder, Op, Val};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
 const ALIGNMENT: i64 = 64;
@@ -111,6 +111,11 @@ pub fn build_while<'c>(
     let next = body(&inside, &mlir::arguments(after_block));
     inside.op("scf.yield", &next, &[]);
     mlir::results(builder.op_with("scf.while", inits, &types, &[], vec![before, after]))
+}
+
+/// Whether an operation is in a parallel loop.
+pub fn is_in_parallel(op: Op) -> bool {
+    ["scf.parallel", "scf.forall"].iter().any(|it| mlir::ancestor(op, it).is_some())
 }
 
 /// Emits `scf.parallel` over loops given by lower bound, excluded upper bound and step.

@@ -3,8 +3,8 @@
 //! A memref is an offset, extents and strides in an allocation, so that views share elements. Accesses are
 //! checked against the extents of the memref and the lifetime of the allocation.
 //!
-//! `memref.view` gives bytes another type. Such an element is kept at the place of its first byte, and a store leaves its
-//! other bytes undefined: what was there before cannot be read any more.
+//! `memref.view` gives bytes another type. Such an element is kept at the place of its first byte, and a store makes its
+//! other bytes undefined, so a read of an older element there is an error.
 
 use super::{
     error::Error,
@@ -79,8 +79,9 @@ impl MemRef {
 #[derive(Debug)]
 pub(crate) struct Allocation {
     scalars: Vec<Scalar>,
-    /// Whether elements are floats, and where they are not what the others are.
+    /// Whether the elements are floats.
     is_float: bool,
+    /// The places of elements for which the opposite holds, stored through a `memref.view`.
     exceptions: HashSet<usize>,
     read_only: bool,
     made: At,

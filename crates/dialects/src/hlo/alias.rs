@@ -8,10 +8,10 @@ pub const INPUT_OUTPUT_ALIAS: &str = "input_output_alias";
 /// A result that may be written to the memory of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alias {
-    /// The place in the tuple of results; empty if there is no tuple.
+    /// The index in the tuple of results; empty if the result is an array.
     output: Vec<usize>,
     parameter: usize,
-    /// The place in a parameter that is a tuple.
+    /// The index in the parameter; empty if the parameter is an array.
     index: Vec<usize>,
 }
 

@@ -20,6 +20,7 @@
 //!
 //! Copies of dynamic sizes, and those inside of parallel loops, stay.
 
+use crate::loops::is_in_parallel;
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{Access, View},
@@ -50,9 +51,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     };
     let mut copies = Vec::new();
     mlir::walk(pass.op, &mut |op| {
-        let is_alone =
-            ["scf.parallel", "scf.forall"].iter().all(|it| mlir::ancestor(op, it).is_none());
-        if mlir::is(op, "memref.copy") && is_alone {
+        if mlir::is(op, "memref.copy") && !is_in_parallel(op) {
             copies.push(op);
         }
     });

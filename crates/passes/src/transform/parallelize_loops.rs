@@ -20,7 +20,7 @@
 //! iterations is shared. Loops whose numbers of iterations are not constant stay, and so do those inside of parallel
 //! loops.
 
-use crate::loops::{INDEPENDENT, build_parallel};
+use crate::loops::{INDEPENDENT, build_parallel, is_in_parallel};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
     mlir::{self, Builder, Op},
@@ -50,8 +50,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let mut loops = Vec::new();
     mlir::walk(pass.op, &mut |op| {
         let is_long = || {
-            let work = trip_count(op).map(|trips| trips.saturating_mul(work_of(op)));
-            1 < trip_count(op).unwrap_or(0) && work.is_some_and(|work| threshold <= work)
+            let trips = trip_count(op).unwrap_or(0);
+            1 < trips && threshold <= trips.saturating_mul(work_of(op))
         };
         if op.has_attribute(INDEPENDENT) && is_long() {
             loops.push(op);
@@ -59,8 +59,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     });
     // Loops around others come first.
     for op in loops {
-        let is_parallel = |it| mlir::ancestor(op, it).is_some();
-        if !["scf.parallel", "scf.forall"].into_iter().any(is_parallel) {
+        if !is_in_parallel(op) {
             pass.enter(op);
             share(op);
         }

@@ -29,9 +29,8 @@ use tc_ir::{
     map::{Constraint, IndexingMap, Variable},
 };
 
-/// The lane, and the dimensions of the tensors that are to be the last ones.
+/// The dimensions of tensors that become the last ones.
 struct Plan {
-    lane: Var,
     /// Per destination.
     last_dims: Vec<usize>,
     /// The numbers of inputs, and the dimensions that their folds run along.
@@ -138,11 +137,10 @@ fn plan(product: &Product, limits: Limits) -> Option<Plan> {
         2 * lanes <= product.extent(*lane) && !is_tested(*lane) && product.folded().all(along)
     };
     let mut candidates = product.dims.iter().copied().filter(is_lane);
-    let (lane, last_dims) = candidates.find_map(|lane| {
-        let dims = view.outputs.iter().map(|it| place(it, lane)).collect::<Option<Vec<_>>>();
-        Some((lane, dims?))
+    let last_dims = candidates.find_map(|lane| {
+        view.outputs.iter().map(|it| place(it, lane)).collect::<Option<Vec<_>>>()
     })?;
-    // A fold runs along what no test depends on.
+    // The innermost range of the fold is in no test.
     let run = product.ranges.iter().copied().filter(|it| !is_tested(*it));
     let run = run.max_by_key(|it| product.extent(*it)).filter(|it| lanes <= product.extent(*it))?;
     let mut inputs = Vec::new();
@@ -161,7 +159,7 @@ fn plan(product: &Product, limits: Limits) -> Option<Plan> {
             inputs.push((number, dim));
         }
     }
-    Some(Plan { lane, last_dims, inputs }).filter(|it| it.lane != masked)
+    Some(Plan { last_dims, inputs })
 }
 
 /// A list with one element at the end.

@@ -21,8 +21,8 @@
 //! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
 //! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
 //! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
-//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`), and what is padded along
-//! the lanes gets other lanes (`channels.rs`).
+//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`). Operations that are
+//! padded along the lane get another lane (`channels.rs`).
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
@@ -127,7 +127,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let ir = Context::new();
         let Some(mut product) = Product::of(&ir, generic) else { continue };
         let schedule = Schedule::of(generic.op());
-        // What the author of a schedule calls a variable is that variable in a copy of the operation, too.
+        // The copies of the operation have its variables, so the names in a schedule stay right.
         let keep = |new: Generic<'_>| schedule.iter().for_each(|it| it.set(new.op()));
         if let Some((gathered, results)) = phases::gather(&product, limits) {
             mlir::replace(generic.op(), &results);

@@ -6,7 +6,7 @@ use crate::{
         buffers::{results_in_arguments, static_bytes},
         cost::SCRATCH,
     },
-    loops::{build_alloc, build_scratch, is_contiguous, memref},
+    loops::{build_alloc, build_scratch, is_contiguous, is_in_parallel, memref},
 };
 use melior::ir::{Type, ValueLike, attribute::DenseI64ArrayAttribute, operation::OperationLike};
 use std::cmp::Reverse;
@@ -14,8 +14,6 @@ use tc_dialects::mlir::{self, Blk, Builder, Op, Val};
 
 /// The bytes that places are multiples of: the widest vector, and a line of the caches.
 const ALIGNMENT: i64 = 64;
-/// Loops in which each thread needs memory of its own.
-const PARALLEL: [&str; 2] = ["scf.parallel", "scf.forall"];
 
 /// A result of the function: memory that is free until the first use of the result.
 struct Output<'c> {
@@ -129,16 +127,12 @@ impl<'c> Buffer<'c> {
         let uses = mlir::uses(mlir::result(allocation, 0)).into_iter();
         let frees: Vec<_> = uses.filter(|(user, _)| mlir::is(*user, "memref.dealloc")).collect();
         let [(deallocation, _)] = frees[..] else { return None };
-        let is_shared = PARALLEL.iter().any(|it| mlir::ancestor(allocation, it).is_some());
         let piece = Piece {
             life: (order.place(allocation), order.place(deallocation)),
             bytes: Some(bytes),
         };
-        (!is_shared && allocation.block() == deallocation.block()).then_some(Self {
-            allocation,
-            deallocation,
-            piece,
-        })
+        (!is_in_parallel(allocation) && allocation.block() == deallocation.block())
+            .then_some(Self { allocation, deallocation, piece })
     }
 }
 

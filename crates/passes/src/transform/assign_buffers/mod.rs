@@ -34,8 +34,8 @@
 //! Limit: sizes must be computed from the sizes of the arguments.
 //!
 //! With `allocate`, the function has no new argument, and allocates the workspace where it begins. Buffers of static
-//! sizes have places there, if they are freed in the block that allocates them. Others keep their memory, and so do
-//! those of parallel loops, which each thread has for itself.
+//! sizes have places there, if they are freed in the block that allocates them. Other buffers stay as they are. So do
+//! the buffers of parallel loops: each thread has its own.
 //!
 //! Remark: the buffers of a function, and the bytes of those with static sizes.
 

@@ -1,4 +1,4 @@
-//! Places in a workspace, by the lifetimes of what has them.
+//! The places of buffers in a workspace, from their lifetimes.
 
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -59,7 +59,7 @@ impl Order {
         mlir::walk(function, &mut |op| ops.push(op));
         let mut places: HashMap<_, _> =
             ops.iter().enumerate().map(|(place, op)| (mlir::op_key(*op), (place, place))).collect();
-        // What is inside comes after the operation around it.
+        // The walk visits an operation before the operations inside of it.
         for op in ops.iter().rev() {
             let last = places[&mlir::op_key(*op)].1;
             if let Some(around) = mlir::parent(*op).and_then(|it| places.get_mut(&mlir::op_key(it)))
