@@ -307,20 +307,37 @@ bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *
 // Schedules
 //===----------------------------------------------------------------------===//
 
-/// `tile [i = 4, j = 16]`, `order [i, j]`, `vector [i = 4, j = 16] lanes j`
+/// `tile [i = 4, j = 16]`, `pack in 0`, `order [i, j]`, `vector [i = 4, j = 16] lanes j`
 static Attribute parseStep(AsmParser &parser) {
   SMLoc location = parser.getCurrentLocation();
   StringRef name;
   if (failed(parser.parseKeyword(&name)))
     return {};
-  if (!llvm::is_contained(ArrayRef<StringRef>({"tile", "forall", "order", "vector"}), name)) {
-    parser.emitError(location) << "'" << name << "' is no step; expected 'tile', 'forall', 'order' or 'vector'";
+  if (!llvm::is_contained(ArrayRef<StringRef>({"tile", "forall", "pack", "order", "vector"}), name)) {
+    parser.emitError(location)
+        << "'" << name << "' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'";
     return {};
   }
   bool isOrder = name == "order";
   Builder &builder = parser.getBuilder();
   SmallVector<Attribute> names;
   SmallVector<int64_t> sizes;
+  auto makeStep = [&](StringRef lanes) {
+    return builder.getArrayAttr({builder.getStringAttr(name), builder.getArrayAttr(names),
+                                 builder.getDenseI64ArrayAttr(sizes), builder.getStringAttr(lanes)});
+  };
+  if (name == "pack") {
+    if (failed(parser.parseKeyword("in", " and the number of an input")))
+      return {};
+    SMLoc place = parser.getCurrentLocation();
+    if (failed(parser.parseInteger(sizes.emplace_back())))
+      return {};
+    if (sizes.front() < 0) {
+      parser.emitError(place) << "the number of an input is not negative";
+      return {};
+    }
+    return makeStep("");
+  }
   auto parseVariable = [&]() -> ParseResult {
     SMLoc place = parser.getCurrentLocation();
     StringRef variable;
@@ -358,8 +375,7 @@ static Attribute parseStep(AsmParser &parser) {
       return {};
     }
   }
-  return builder.getArrayAttr({builder.getStringAttr(name), builder.getArrayAttr(names),
-                               builder.getDenseI64ArrayAttr(sizes), builder.getStringAttr(lanes)});
+  return makeStep(lanes);
 }
 
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
@@ -371,10 +387,10 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (!step)
       return failure();
     StringRef name = cast<StringAttr>(cast<ArrayAttr>(step)[0]).getValue();
-    bool isTile = name == "tile" || name == "forall";
-    if (onBuffers && isTile)
+    bool isOnBuffers = name == "order" || name == "vector";
+    if (onBuffers && !isOnBuffers)
       return parser.emitError(place) << "'" << name << "' has to come before 'order' and 'vector'";
-    onBuffers |= !isTile;
+    onBuffers |= isOnBuffers;
     steps.push_back(step);
     return success();
   };
@@ -387,8 +403,14 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
 void ScheduleAttr::print(AsmPrinter &printer) const {
   printer << '<';
   llvm::interleaveComma(getSteps().getAsRange<ArrayAttr>(), printer, [&](ArrayAttr step) {
-    printer << cast<StringAttr>(step[0]).getValue() << " [";
+    StringRef keyword = cast<StringAttr>(step[0]).getValue();
     ArrayRef<int64_t> sizes = cast<DenseI64ArrayAttr>(step[2]).asArrayRef();
+    printer << keyword;
+    if (keyword == "pack") {
+      printer << " in " << sizes.front();
+      return;
+    }
+    printer << " [";
     auto names = llvm::enumerate(cast<ArrayAttr>(step[1]).getAsRange<StringAttr>());
     llvm::interleaveComma(names, printer, [&](auto name) {
       printer << name.value().getValue();

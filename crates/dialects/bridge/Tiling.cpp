@@ -50,6 +50,19 @@ static void makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
   rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(empty, type, largest, zeros, sizes, ones);
 }
 
+/// Whether an insertion replaces the whole destination. Bufferization would copy the source if its extents are dynamic.
+static bool isWhole(tensor::InsertSliceOp insert) {
+  if (insert.getSourceType() != insert.getDestType() || !insert.hasUnitStride() ||
+      !llvm::all_of(insert.getMixedOffsets(), isZeroInteger))
+    return false;
+  auto isSame = [&](int64_t dim) {
+    FailureOr<bool> isEqual = ValueBoundsConstraintSet::areEqual({insert.getSource(), dim},
+                                                                 {insert.getDest(), dim});
+    return succeeded(isEqual) && *isEqual;
+  };
+  return llvm::all_of(llvm::seq<int64_t>(0, insert.getDestType().getRank()), isSame);
+}
+
 bool tcTileAndFuse(MlirOperation rootHandle, size_t numSizes, const int64_t *sizes, bool isParallel,
                    size_t numMembers, const MlirOperation *members, const bool *escapes,
                    MlirOperation *created) {
@@ -97,6 +110,13 @@ bool tcTileAndFuse(MlirOperation rootHandle, size_t numSizes, const int64_t *siz
       rewriter.eraseOp(producer);
   }
   Operation *loop = loops.front();
+  SmallVector<tensor::InsertSliceOp> wholes;
+  loop->walk([&](tensor::InsertSliceOp insert) {
+    if (isWhole(insert))
+      wholes.push_back(insert);
+  });
+  for (tensor::InsertSliceOp insert : wholes)
+    rewriter.replaceOp(insert, insert.getSource());
   // A member writes to a slice of an empty tensor of full size: it becomes an empty tensor of the tile.
   RewritePatternSet folding(rewriter.getContext());
   tensor::populateFoldTensorEmptyPatterns(folding);

@@ -20,24 +20,34 @@ pub struct Machine {
     pub features: String,
     /// The bytes of the first-level and the second-level data cache of a core; zero for a GPU.
     pub cache_bytes: [u64; 2],
+    /// Addresses that differ by a multiple of this are in one set of the first-level data cache; zero for a GPU.
+    pub set_bytes: u64,
 }
 
 /// The caches of a named processor: most x86-64 cores since 2017 have at least these sizes.
 const COMMON_CACHES: [u64; 2] = [1 << 15, 1 << 19];
+/// A page: the cache finds a set without waiting for the address in memory.
+const COMMON_SET_BYTES: u64 = 1 << 12;
 
 impl Machine {
     /// The machine that runs this program, with the features it reports: the name of the
     /// processor alone may promise more or fewer, on a virtual machine above all.
     pub fn host() -> Self {
         let [triple, cpu, features] = tc_dialects::host();
-        let cache_bytes = host_caches().unwrap_or(COMMON_CACHES);
-        Self { triple, cpu, features, cache_bytes }
+        let (cache_bytes, set_bytes) = host_caches().unwrap_or((COMMON_CACHES, COMMON_SET_BYTES));
+        Self { triple, cpu, features, cache_bytes, set_bytes }
     }
 
     /// A named processor of this machine's architecture and system.
     pub fn cpu(name: &str) -> Self {
         let (cpu, features) = (name.to_string(), String::new());
-        Self { cpu, features, cache_bytes: COMMON_CACHES, ..Self::host() }
+        Self {
+            cpu,
+            features,
+            cache_bytes: COMMON_CACHES,
+            set_bytes: COMMON_SET_BYTES,
+            ..Self::host()
+        }
     }
 
     /// Whether it is one of NVIDIA's GPUs.
@@ -88,22 +98,28 @@ impl Machine {
     }
 }
 
-/// The caches of the first processor, as Linux reports them; `None` elsewhere.
-fn host_caches() -> Option<[u64; 2]> {
+/// The caches of the first processor, as Linux reports them, and the distance of addresses in one set of the first-level
+/// cache; `None` elsewhere.
+fn host_caches() -> Option<([u64; 2], u64)> {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
-    let mut found = [None; 2];
+    let (mut found, mut set_bytes) = ([None; 2], COMMON_SET_BYTES);
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let read = |name| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        let level: usize = read("level").trim().parse().unwrap_or(0);
+        let number = |name| read(name).trim().parse::<u64>().ok();
+        let level = number("level").and_then(|it| usize::try_from(it).ok()).unwrap_or(0);
         let holds_data = read("type").trim() != "Instruction";
         let kilobytes = read("size").trim().strip_suffix('K').and_then(|it| it.parse::<u64>().ok());
         if let Some(place) = level.checked_sub(1).and_then(|level| found.get_mut(level))
             && holds_data
         {
             *place = kilobytes.map(|it| it << 10);
+            let sets = number("number_of_sets").zip(number("coherency_line_size"));
+            if let (1, Some((sets, line))) = (level, sets) {
+                set_bytes = sets.saturating_mul(line);
+            }
         }
     }
-    Some([found[0]?, found[1]?])
+    Some(([found[0]?, found[1]?], set_bytes))
 }
 
 /// The machine that code is generated for, and how.

@@ -22,8 +22,8 @@ main.7: #imap.schedule<tile [i = 4]>
 // CHECK: no-match:2: no operation matches 'main.7'
 
 //--- no-step
-softmax.0: #imap.schedule<pack [i = 4]>
-// CHECK: error: 'pack' is no step; expected 'tile', 'forall', 'order' or 'vector'
+softmax.0: #imap.schedule<stages [i = 4]>
+// CHECK: error: 'stages' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'
 // CHECK: no-step:1: expected a schedule
 
 //--- no-name
@@ -132,18 +132,19 @@ func.func @name(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
 
 // -----
 
-// The start of the sum is not in the destination.
-func.func @closed(%v: tensor<8x8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
-  // expected-error @+4 {{cannot tile range 'k': an accumulator does not start from its destination}}
+// An ordered sum is cut along its first range only.
+func.func @ordered(%v: tensor<8x8x8xf32>, %e: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+4 {{cannot tile range 'k': the fold is ordered; tile its first range only}}
   // expected-error @+3 {{tile operation}}
   // expected-error @+2 {{failed to generate tiling loops}}
   // expected-error @+1 {{the operation cannot be computed by 'tile [k = 4]'}}
-  %z = imap.generic (i)[k] domain: i in [0, 7], k in [0, 7] ins(%v[i, k] : tensor<8x8xi32>) outs(%e[i] : tensor<8xi32>) fold [add i32]
+  %z = imap.generic (i)[j, k] domain: i in [0, 7], j in [0, 7], k in [0, 7] ins(%v[i, j, k] : tensor<8x8x8xf32>)
+      outs(%e[i] : tensor<8xf32>) fold [add f32 from outs 0] ordered
       attributes {imap.schedule = #imap.schedule<tile [k = 4]>} {
-  ^bb0(%a: i32):
-    imap.yield %a : i32
-  } -> tensor<8xi32>
-  return %z : tensor<8xi32>
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<8xf32>
+  return %z : tensor<8xf32>
 }
 
 // -----
@@ -179,8 +180,8 @@ func.func private @empty() attributes {s = #imap.schedule<tile []>}
 
 // -----
 
-// expected-error @+1 {{'pack' is no step; expected 'tile', 'forall', 'order' or 'vector'}}
-func.func private @step() attributes {s = #imap.schedule<pack [i = 4]>}
+// expected-error @+1 {{'stages' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'}}
+func.func private @step() attributes {s = #imap.schedule<stages [i = 4]>}
 
 // -----
 
@@ -196,3 +197,18 @@ func.func private @no_lanes() attributes {s = #imap.schedule<vector [i = 4] lane
 
 // expected-error @+1 {{'tile' has to come before 'order' and 'vector'}}
 func.func private @late() attributes {s = #imap.schedule<order [i, j], tile [i = 4]>}
+
+// -----
+
+// expected-error @+1 {{expected 'in' and the number of an input}}
+func.func private @pack() attributes {s = #imap.schedule<pack [i = 4]>}
+
+// -----
+
+// expected-error @+1 {{the number of an input is not negative}}
+func.func private @negative() attributes {s = #imap.schedule<pack in -1>}
+
+// -----
+
+// expected-error @+1 {{'pack' has to come before 'order' and 'vector'}}
+func.func private @late_pack() attributes {s = #imap.schedule<order [i, j], pack in 0>}

@@ -139,12 +139,13 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let tile = format!(
         "imap-schedule{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
-         parallel={parallel} parallel-threshold={threshold}}},func.func(imap-tile)",
+         set-bytes={} parallel={parallel} parallel-threshold={threshold}}},func.func(imap-tile)",
         second_cache / 4,
         second_cache / 4,
         4 * second_cache,
         first_cache / 2,
-        first_cache / 4
+        first_cache / 4,
+        codegen.machine.set_bytes
     );
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     // Of a fold to few results, each thread computes a part. A register block has a row of them.

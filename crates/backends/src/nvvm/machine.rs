@@ -50,5 +50,6 @@ fn machine(generation: &Generation) -> Machine {
         cpu: generation.name.to_string(),
         features: generation.ptx.to_string(),
         cache_bytes: [0, 0],
+        set_bytes: 0,
     }
 }

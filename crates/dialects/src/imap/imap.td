@@ -129,10 +129,12 @@ def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
 def Imap_ScheduleAttr : Imap_Attr<"Schedule", "schedule"> {
   let summary = "How an operation is computed: steps, outermost first";
   let description = [{
-    A schedule is the attribute `imap.schedule` of an operation. `imap-tile` executes the first two kinds of steps:
+    A schedule is the attribute `imap.schedule` of an operation. `imap-tile` executes the first three kinds of steps:
 
-    * `tile [i = 4, k = 16]` computes tiles of these extents one after the other, in `scf.for`;
+    * `tile [i = 4, k = 16]` computes tiles of these extents one after the other, in `scf.for`. If it cuts a range of a
+      fold, operations before and after the loops write the starts and apply the epilogue;
     * `forall [i = 4]` computes them in any order, in `scf.forall`;
+    * `pack in 0` copies an input, as far as the tile reads it, so that its rows start in different lines of the cache;
     * `order [i, k, j]` is the order of the loops over elements, outermost first. If a dimension comes after the ranges,
       a row along it is accumulated in memory;
     * `vector [i = 6, j = 32] lanes j` holds blocks of these extents in registers, in vectors along `j`.

@@ -5,6 +5,7 @@
 pub mod canonicalize;
 pub mod extents;
 pub mod map;
+pub mod open;
 pub mod partial;
 pub(crate) mod prune;
 pub mod schedule;

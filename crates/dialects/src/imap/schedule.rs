@@ -23,6 +23,8 @@ pub enum Step {
     Tile(Vec<(String, i64)>),
     /// Tiles of these extents in any order: `scf.forall`.
     Forall(Vec<(String, i64)>),
+    /// A copy of the input of this number, in memory of its own.
+    Pack(usize),
     /// The order of the loops over elements, outermost first.
     Order(Vec<String>),
     /// Blocks of these extents in registers.
@@ -40,6 +42,7 @@ impl Step {
         match self {
             Self::Tile(_) => "tile",
             Self::Forall(_) => "forall",
+            Self::Pack(_) => "pack",
             Self::Order(_) => "order",
             Self::Vector { .. } => "vector",
         }
@@ -51,15 +54,21 @@ impl Step {
             Self::Tile(sizes) | Self::Forall(sizes) | Self::Vector { sizes, .. } => {
                 sizes.iter().map(|(name, _)| &**name).collect()
             }
+            Self::Pack(_) => Vec::new(),
             Self::Order(names) => names.iter().map(|name| &**name).collect(),
         }
     }
 
-    /// The extents of tiles, if the step is one of those that `imap-tile` executes.
+    /// Whether `imap-tile` executes the step.
+    pub fn is_on_tensors(&self) -> bool {
+        matches!(self, Self::Tile(_) | Self::Forall(_) | Self::Pack(_))
+    }
+
+    /// The extents of tiles, if the step makes loops over tiles.
     pub fn tile_sizes(&self) -> Option<&[(String, i64)]> {
         match self {
             Self::Tile(sizes) | Self::Forall(sizes) => Some(sizes),
-            Self::Order(_) | Self::Vector { .. } => None,
+            Self::Pack(_) | Self::Order(_) | Self::Vector { .. } => None,
         }
     }
 }
@@ -84,8 +93,11 @@ impl Schedule {
             let [keyword, names, sizes, lanes] = mlir::array_of(step)[..] else { return None };
             let names = mlir::array_of(names).into_iter().filter_map(mlir::string_of);
             let names: Vec<_> = names.map(str::to_string).collect();
-            let sizes = names.iter().cloned().zip(mlir::integers_of(sizes)?).collect();
+            let numbers = mlir::integers_of(sizes)?;
+            let input = numbers.first().and_then(|it| usize::try_from(*it).ok());
+            let sizes = names.iter().cloned().zip(numbers).collect();
             Some(match mlir::string_of(keyword)? {
+                "pack" => Step::Pack(input?),
                 "tile" => Step::Tile(sizes),
                 "forall" => Step::Forall(sizes),
                 "order" => Step::Order(names),
@@ -100,6 +112,7 @@ impl Schedule {
         let step = |step: &Step| {
             let (names, sizes, lanes): (Vec<&str>, Vec<i64>, &str) = match step {
                 Step::Tile(sizes) | Step::Forall(sizes) => parts(sizes, ""),
+                Step::Pack(input) => (Vec::new(), vec![*input as i64], ""),
                 Step::Order(names) => (names.iter().map(String::as_str).collect(), Vec::new(), ""),
                 Step::Vector { sizes, lanes } => parts(sizes, lanes),
             };
@@ -137,6 +150,7 @@ impl fmt::Display for Step {
             Self::Tile(sizes) | Self::Forall(sizes) => {
                 write!(formatter, "{keyword} [{}]", list(sizes))
             }
+            Self::Pack(input) => write!(formatter, "{keyword} in {input}"),
             Self::Order(names) => write!(formatter, "{keyword} [{}]", names.join(", ")),
             Self::Vector { sizes, lanes } => {
                 write!(formatter, "{keyword} [{}] lanes {lanes}", list(sizes))

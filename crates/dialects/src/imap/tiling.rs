@@ -503,6 +503,45 @@ impl<'a, 'c> Tiler<'a, 'c> {
         self.loops.iter().map(|it| is_parallel(it.var)).collect()
     }
 
+    /// Whether each point of the dimension variables is known to store elements of its own: subscripts are sums in
+    /// which the step of a variable exceeds the spread of those with smaller steps, as digits of a number are.
+    fn stores_apart(&self) -> bool {
+        let intervals = self.view.domain.intervals(self.ir);
+        let spread = |var: Var| {
+            intervals.of(var).num_members().map(|count| i128::from(count.saturating_sub(1)))
+        };
+        let is_apart = |operand: usize| {
+            let subscripts = self.accesses[operand].subscripts.iter();
+            let mut left: Vec<Linear> = subscripts.filter_map(|it| self.linear(*it)).collect();
+            let mut known = BTreeSet::new();
+            loop {
+                let before = known.len();
+                left.retain_mut(|linear| {
+                    linear.terms.retain(|(var, _)| !known.contains(var));
+                    linear.terms.sort_by_key(|(_, factor)| factor.unsigned_abs());
+                    let mut smaller = Some(0_i128);
+                    let are_digits = linear.terms.iter().all(|(var, factor)| {
+                        let factor = i128::from(*factor).abs();
+                        let is_digit = smaller.is_some_and(|smaller| smaller < factor);
+                        let own = spread(*var).and_then(|spread| spread.checked_mul(factor));
+                        smaller = smaller.zip(own).and_then(|(sum, own)| sum.checked_add(own));
+                        is_digit
+                    });
+                    if are_digits {
+                        known.extend(linear.terms.iter().map(|(var, _)| *var));
+                    }
+                    !are_digits
+                });
+                if known.len() == before {
+                    break;
+                }
+            }
+            let mut dims = (0..self.view.domain.dims.len() as u32).map(Var::Dim);
+            dims.all(|dim| known.contains(&dim) || spread(dim) == Some(0))
+        };
+        self.destinations().all(is_apart)
+    }
+
     /// Rejects tiles that would change results.
     fn check_tile(&self) -> Result<(), Reason> {
         self.check_ranges()?;
@@ -709,7 +748,7 @@ pub fn copy_attributes<'c>(from: Op<'c>, to: Op<'c>) {
 }
 
 /// `tensor.extract_slice` with stride 1.
-pub(super) fn build_extract_slice<'c>(
+pub fn build_extract_slice<'c>(
     builder: &Builder<'c>,
     operand: Val<'c>,
     spans: &[Span<'c>],
@@ -749,6 +788,11 @@ pub(super) fn build_extract_slice<'c>(
 pub fn parallel_loops(generic: AnyIndexed) -> Vec<bool> {
     let ir = Context::new();
     Tiler::new(&ir, generic, Builder::before(generic.op())).parallel_loops()
+}
+
+/// Whether each point of the dimension variables is known to store elements of its own.
+pub(super) fn stores_apart(ir: &Context, generic: Generic) -> bool {
+    Tiler::new(ir, generic.into(), Builder::before(generic.op())).stores_apart()
 }
 
 /// Offset and size of each loop. If bounds depend on data, these are of an interval that holds all

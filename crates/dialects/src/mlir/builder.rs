@@ -197,6 +197,14 @@ impl<'c> Builder<'c> {
         self.value(name, &[tensor, dim], self.index_type())
     }
 
+    /// An empty tensor of the extents of another one.
+    pub fn empty_like(&self, tensor: Val<'c>, element: Type<'c>) -> Val<'c> {
+        let shape = shape(tensor.r#type());
+        let dynamic = (0..shape.len()).filter(|dim| shape[*dim].is_none());
+        let sizes: Vec<_> = dynamic.map(|dim| self.dim(tensor, dim)).collect();
+        self.value("tensor.empty", &sizes, tensor_type(&shape, element))
+    }
+
     /// A copy of a tensor, which shares its memory with no other tensor.
     pub fn copy_tensor(&self, tensor: Val<'c>) -> Val<'c> {
         let attributes = [("operandSegmentSizes", segments(self.context, &[0, 1, 0]))];

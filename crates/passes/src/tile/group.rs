@@ -5,11 +5,12 @@
 //! to a dimension of each member: one index of a reader needs exactly one index of its producer. So nothing is
 //! computed twice. Other dimensions and all ranges are not tiled.
 
+use super::pack::{LINE_BYTES, MIN_LINES};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tc_dialects::{
-    imap::{Access, AnyIndexed, Generic, Indexed, View, tiling},
+    imap::{Access, AnyIndexed, Generic, Indexed, View, open::can_open, tiling},
     mlir::{self, Op},
 };
 use tc_ir::{
@@ -30,6 +31,10 @@ pub struct Limits {
     pub product_bytes: u64,
     /// The least points of the root in a tile, if the tiled dimensions have as many.
     pub min_points: u64,
+    /// Addresses that differ by a multiple of this are in one set of the first-level cache; 0 if that is not known.
+    pub set_bytes: u64,
+    /// The least results that an element of a copy serves.
+    pub min_columns: u64,
     /// The least rows of a product in a tile: its other factor is read again for each tile.
     pub min_rows: u64,
     /// The least elements of a contiguous row that tiles cut.
@@ -51,6 +56,8 @@ impl Default for Limits {
             shared_bytes: 1 << 14,
             product_bytes: 1 << 21,
             min_points: 1 << 13,
+            set_bytes: 1 << 12,
+            min_columns: 128,
             min_rows: 16,
             min_row: 64,
             min_tiles: 1,
@@ -65,6 +72,9 @@ const MAX_MEMBERS: usize = 32;
 
 /// Extents beyond this are taken for unknown ones.
 const LARGE: u64 = 1 << 20;
+
+/// How many times the least rows of a product are few, if longer rows can be cut.
+const FEW_ROWS: u64 = 4;
 
 /// The bytes that are read from cache in the time of one byte from memory.
 const CACHE_SPEED: u64 = 8;
@@ -101,8 +111,12 @@ pub struct Group<'c> {
     pub root: Generic<'c>,
     /// The others, readers first.
     pub members: Vec<Generic<'c>>,
+    /// A range of the root that is cut first, and how many of its values are in a tile.
+    pub range: Option<(u32, u64)>,
     /// The sizes of tiles, by dimension of the root.
     pub sizes: BTreeMap<u32, u64>,
+    /// The inputs of the root that are worth a copy per tile, with rows that are not a power of two apart.
+    pub packed: Vec<usize>,
     /// Whether the tiles are worth several threads.
     pub is_parallel: bool,
 }
@@ -209,6 +223,90 @@ impl<'c> Member<'c> {
 
     fn is_factor(&self, input: usize) -> bool {
         self.product.as_ref().is_some_and(|product| product.factor == input)
+    }
+
+    /// The inputs of a product that are folded, except the factor that all rows need.
+    fn other_factors(
+        &self,
+        ir: &Context,
+        product: &Product,
+    ) -> impl Iterator<Item = (usize, &Access<'c>)> {
+        self.view.inputs.iter().enumerate().filter(|(number, access)| {
+            let vars = ir.vars_of_all(&access.subscripts);
+            *number != product.factor && vars.iter().any(|var| matches!(var, Var::Range(_)))
+        })
+    }
+
+    /// Whether a row of a product reads what no other one reads, unlike that of a window.
+    fn has_plain_row(&self, ir: &Context, product: &Product, dim: u32) -> bool {
+        let mut others = self.other_factors(ir, product);
+        others.all(|(_, access)| is_plain(ir, access, Var::Dim(dim)))
+    }
+
+    /// The bytes of these inputs in a tile.
+    fn other_bytes(&self, ir: &Context, product: &Product, sizes: &BTreeMap<Var, u64>) -> u64 {
+        let count = |access: &Access| {
+            let vars = ir.vars_of_all(&access.subscripts).into_iter();
+            let vars = vars.filter(|var| self.is_loop(ir, *var));
+            let extents = vars.map(|var| {
+                let extent = self.extent(ir, var).unwrap_or(LARGE);
+                sizes.get(&var).map_or(extent, |size| extent.min(*size))
+            });
+            extents.fold(element_bytes(access), u64::saturating_mul)
+        };
+        self.other_factors(ir, product).fold(0, |sum: u64, (_, it)| sum.saturating_add(count(it)))
+    }
+
+    /// The longest range that may be cut, and its extent.
+    fn cut_range(&self, ir: &Context) -> Option<(u32, u64)> {
+        can_open(ir, self.generic).ok()?;
+        let ranges = (0..self.view.domain.ranges.len() as u32).map(Var::Range);
+        let mut ranges = ranges.filter(|var| self.is_loop(ir, *var));
+        let is_free = |var: &Var| {
+            let constraints = &self.view.domain.constraints;
+            let mut guards = self.accesses().flat_map(|it| &it.guard).chain(constraints);
+            guards.all(|it| !mentions(ir, it.expr, *var))
+                && self.accesses().all(|it| is_plain(ir, it, *var))
+        };
+        let range = match self.generic.keeps_order() {
+            true => ranges.next().filter(is_free),
+            false => ranges.filter(is_free).max_by_key(|var| self.extent(ir, *var)),
+        };
+        let Var::Range(number) = range? else { return None };
+        Some((number, self.extent(ir, range?)?))
+    }
+
+    /// The factors of a product of which neighbouring rows start in one set of the first-level cache. A register block
+    /// reads one element of each of its rows at a time, and as many lines do not fit in a set.
+    fn aliased(&self, ir: &Context, product: &Product, limits: &Limits) -> Vec<usize> {
+        let is_loop = |dim: &&u32| self.is_loop(ir, Var::Dim(**dim));
+        let Some(row) = product.rows.iter().rfind(is_loop) else { return Vec::new() };
+        let is_aliased = |access: &Access| {
+            let vars = ir.vars_of_all(&access.exprs());
+            let others = self.view.looping_dims(ir).into_iter().filter(|dim| !vars.contains(dim));
+            let extents = others.map(|dim| self.extent(ir, dim).unwrap_or(1));
+            let reuse = extents.fold(1, u64::saturating_mul);
+            let distance = self.distance(ir, access, Var::Dim(*row));
+            limits.min_columns <= reuse
+                && distance.is_some_and(|it| it != 0 && it.is_multiple_of(limits.set_bytes.max(1)))
+        };
+        let rows = self.extent(ir, Var::Dim(*row)).unwrap_or(0);
+        let factors = self.other_factors(ir, product).filter(|(_, access)| is_aliased(access));
+        let factors = factors.map(|(number, _)| number);
+        if limits.min_rows <= rows { factors.collect() } else { Vec::new() }
+    }
+
+    /// The bytes from an element of an input to that of the next value of a variable; `None` if they are not constant.
+    fn distance(&self, ir: &Context, access: &Access, var: Var) -> Option<u64> {
+        let (mut distance, mut stride) = (0, element_bytes(access) as i64);
+        let shape = mlir::shape(access.value.r#type());
+        for (expr, extent) in access.subscripts.iter().zip(shape).rev() {
+            if mentions(ir, *expr, var) {
+                distance += ir.coefficient(*expr, var)?.checked_mul(stride)?;
+            }
+            stride = stride.checked_mul(extent?)?;
+        }
+        Some(distance.unsigned_abs())
     }
 
     /// The rows of a product in one tile.
@@ -372,7 +470,9 @@ pub fn group<'c>(
     (is_group || is_parallel && folds_rows).then(|| Group {
         root,
         members: members[1..].iter().map(|member| member.generic).collect(),
+        range: None,
         sizes: found.sizes(ir, limits),
+        packed: Vec::new(),
         is_parallel,
     })
 }
@@ -381,7 +481,6 @@ pub fn group<'c>(
 /// columns of the other factor.
 pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Group<'c>> {
     let is_tensor = |access: &Access| mlir::is_tensor(access.value.r#type());
-    let parallel = tiling::parallel_loops(AnyIndexed::from(root));
     let dims = 0..root.frozen_domain().counts().0 as u32;
     let member = Member::new(ir, root, dims.map(|dim| (dim, dim)).collect(), false);
     let product = member.product.as_ref()?;
@@ -389,53 +488,112 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
     {
         return None;
     }
-    let others = member.view.inputs.iter().enumerate().filter(|(number, access)| {
-        let vars = ir.vars_of_all(&access.subscripts);
-        *number != product.factor && vars.iter().any(|var| matches!(var, Var::Range(_)))
-    });
-    let others: Vec<&Access> = others.map(|(_, access)| access).collect();
-    let bytes = |sizes: &Sizes| {
-        let bytes = others.iter().map(|access| member.tile_bytes(ir, access, sizes));
-        bytes.fold(0, u64::saturating_add)
-    };
-    // Products of a batch come one after the other.
-    let vars = |access: &Access| ir.vars_of_all(&access.subscripts);
-    let is_batch = |dim: &u32| member.accesses().all(|it| vars(it).contains(&Var::Dim(*dim)));
-    let batch: Sizes = (0..parallel.len() as u32).filter(is_batch).map(|dim| (dim, 1)).collect();
-    let mut sizes = batch.clone();
-    if bytes(&sizes) <= 2 * limits.tile_bytes {
-        return None;
+    let Blocks { range, rows } = Blocks::of(ir, &member, product, limits);
+    let packed = member.aliased(ir, product, limits);
+    (range.is_some() || !rows.is_empty() || !packed.is_empty()).then(|| Group {
+        root,
+        members: Vec::new(),
+        range,
+        sizes: rows,
+        packed,
+        is_parallel: false,
+    })
+}
+
+/// The blocks in which a product is computed.
+#[derive(Default)]
+struct Blocks {
+    /// A range variable that is cut first, and how many of its values are in a block.
+    range: Option<(u32, u64)>,
+    /// The sizes of rows.
+    rows: Sizes,
+}
+
+impl Blocks {
+    /// Blocks of which the part of the first factor stays in cache; the whole product if all of the factor does. A range
+    /// is cut if there would be few rows, because they are long, or if its values are in lines far apart, more of
+    /// them than the first-level cache has.
+    fn of(ir: &Context, member: &Member, product: &Product, limits: &Limits) -> Self {
+        let rows = |cut| Self::rows(ir, member, product, (cut, limits));
+        let whole = rows(None);
+        let uncut = Self { range: None, rows: whole.clone().unwrap_or_default() };
+        let all = member.num_rows(ir, product, &Sizes::new());
+        let mut rows_are_plain =
+            product.rows.iter().map(|dim| member.has_plain_row(ir, product, *dim));
+        let may_cut = limits.min_rows <= all && rows_are_plain.all(|it| it);
+        let Some((range, extent)) = member.cut_range(ir).filter(|_| may_cut) else {
+            return uncut;
+        };
+        let count = member.num_rows(ir, product, &uncut.rows);
+        let is_large = 2 * limits.tile_bytes < member.other_bytes(ir, product, &BTreeMap::new());
+        let is_short = is_large && (whole.is_none() || count < all.min(FEW_ROWS * limits.min_rows));
+        let mut factors = member.view.inputs.iter();
+        let is_far = factors.any(|access| {
+            let distance = member.distance(ir, access, Var::Range(range));
+            distance.is_some_and(|it| MIN_LINES as u64 * LINE_BYTES as u64 <= it)
+        });
+        let values = (4 * limits.shared_bytes / LINE_BYTES as u64).max(limits.min_row);
+        // The parts would be short otherwise.
+        if 2 * extent <= 3 * values || !(is_short || is_far) {
+            return uncut;
+        }
+        let values = divisor(extent, values, values);
+        let rows = rows(Some((Var::Range(range), values))).unwrap_or_default();
+        Self { range: Some((range, values)), rows }
     }
-    // The tile of a window would read more than its part of the factor.
-    let is_plain = |dim: &u32| {
-        let mut subscripts = others.iter().flat_map(|access| &access.subscripts);
-        subscripts.all(|it| !mentions(ir, *it, Var::Dim(*dim)) || ir.as_var(*it).is_some())
-    };
-    for dim in product.rows.iter().filter(|dim| parallel[**dim as usize]) {
-        if !is_plain(dim) {
+
+    /// The sizes of blocks of rows, given the values of a range; `None` if there is none, or none is needed.
+    fn rows(
+        ir: &Context,
+        member: &Member,
+        product: &Product,
+        (cut, limits): (Option<(Var, u64)>, &Limits),
+    ) -> Option<Sizes> {
+        let parallel = tiling::parallel_loops(AnyIndexed::from(member.generic));
+        let bytes = |sizes: &Sizes| {
+            let dims = sizes.iter().map(|(dim, size)| (Var::Dim(*dim), *size));
+            member.other_bytes(ir, product, &dims.chain(cut).collect())
+        };
+        // Products of a batch come one after the other.
+        let vars = |access: &Access| ir.vars_of_all(&access.subscripts);
+        let is_batch = |dim: &u32| member.accesses().all(|it| vars(it).contains(&Var::Dim(*dim)));
+        let batch: Sizes =
+            (0..parallel.len() as u32).filter(is_batch).map(|dim| (dim, 1)).collect();
+        let mut sizes = batch.clone();
+        if bytes(&sizes) <= 2 * limits.tile_bytes {
             return None;
         }
-        let extent = member.extent(ir, Var::Dim(*dim))?;
-        let fits = |size: &u64| {
-            let mut tile = sizes.clone();
-            tile.insert(*dim, *size);
-            bytes(&tile) <= 2 * limits.tile_bytes
-                && limits.min_rows <= member.num_rows(ir, product, &tile)
-        };
-        let most = (0..u64::BITS)
-            .map(|bits| 1 << bits)
-            .take_while(|size| *size < extent)
-            .filter(fits)
-            .last();
-        let Some(most) = most else {
-            sizes.insert(*dim, 1);
-            continue;
-        };
-        sizes.insert(*dim, divisor(extent, most, extent));
-        sizes.retain(|dim, _| !batch.contains_key(dim));
-        return Some(Group { root, members: Vec::new(), sizes, is_parallel: false });
+        for dim in product.rows.iter().filter(|dim| parallel[**dim as usize]) {
+            // The tile of a window would read more than its part of the factor.
+            let is_plain = member.has_plain_row(ir, product, *dim);
+            let extent = member.extent(ir, Var::Dim(*dim)).filter(|_| is_plain)?;
+            let fits = |size: &u64| {
+                let mut tile = sizes.clone();
+                tile.insert(*dim, *size);
+                bytes(&tile) <= 2 * limits.tile_bytes
+                    && limits.min_rows <= member.num_rows(ir, product, &tile)
+            };
+            let most = (0..u64::BITS)
+                .map(|bits| 1 << bits)
+                .take_while(|size| *size < extent)
+                .filter(fits)
+                .last();
+            let Some(most) = most else {
+                sizes.insert(*dim, 1);
+                continue;
+            };
+            sizes.insert(*dim, divisor(extent, most, extent));
+            sizes.retain(|dim, _| !batch.contains_key(dim));
+            return Some(sizes);
+        }
+        None
     }
-    None
+}
+
+/// Whether each subscript with a variable is the variable.
+fn is_plain(ir: &Context, access: &Access, var: Var) -> bool {
+    let mut subscripts = access.subscripts.iter();
+    subscripts.all(|it| !mentions(ir, *it, var) || ir.as_var(*it) == Some(var))
 }
 
 /// The operations of a group, consumers before producers, and the least tile.

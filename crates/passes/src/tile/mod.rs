@@ -23,6 +23,9 @@
 //!   ..
 //! ```
 //!
+//! A fold of which a step cuts a range is opened before (`imap/open.rs`): one operation writes the starts, the tiles
+//! accumulate in the destination, and one operation applies the epilogue.
+//!
 //! Each index of the tiled dimensions of a root has to need one index of each member of its group, so that nothing is
 //! computed twice. Results that operations after the root read are stored as well. A schedule that an operation cannot
 //! have is an error. Remark: `group`, for each schedule that is executed, with the number of operations and the sizes.
@@ -30,15 +33,18 @@
 pub mod group;
 pub mod pack;
 pub(crate) mod parts;
+mod rows;
 pub mod schedule;
 pub mod split;
 
 use group::{Group, Joined, Limits, Positions, group, join};
 use melior::ir::{ValueLike, operation::OperationLike};
+use rows::copy_rows;
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     imap::{
         AnyIndexed, Generic, Indexed,
+        open::open,
         schedule::{GROUP, Schedule, Step, variable_names},
         tiling,
     },
@@ -46,7 +52,7 @@ use tc_dialects::{
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, Report, remark},
 };
-use tc_ir::Context;
+use tc_ir::{Context, Interval, expr::Var};
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -121,6 +127,7 @@ fn tile_block<'c>(
     (block, is_inner): (Blk<'c>, bool),
     made: &mut Vec<Blk<'c>>,
 ) -> Result<(), Failure> {
+    mlir::ops(block).into_iter().try_for_each(|op| prepare(ir, op))?;
     let positions = positions_in(block);
     let mut groups: HashMap<i64, Vec<Generic>> = HashMap::new();
     let mut roots = Vec::new();
@@ -144,14 +151,6 @@ fn tile_block<'c>(
         let sizes = loop_sizes(ir, root, step.tile_sizes().unwrap_or_default())?;
         let number = mlir::integer_attr(op, GROUP);
         let marked = number.and_then(|number| groups.remove(&number)).unwrap_or_default();
-        if root.domain(ir).is_known_empty(ir) {
-            // Without iterations there is no tile, and a slice of nothing is no slice upstream.
-            Schedule { steps: Vec::new() }.set(op);
-            for op in marked.iter().map(|member| member.op()).chain([op]) {
-                mlir::remove_attribute(op, GROUP);
-            }
-            continue;
-        }
         let mut joined = Joined::default();
         if let (Some(root), Some(number)) = (Generic::cast(op), number) {
             let num_dims = root.frozen_domain().counts().0;
@@ -179,7 +178,8 @@ fn tile_block<'c>(
     for (root, step, schedule, sizes, members) in planned {
         let op = root.op();
         // The tiles have the attributes of the operations.
-        let is_last = schedule.steps.first().is_none_or(|step| step.tile_sizes().is_none());
+        let has_more = schedule.steps.first().is_some_and(Step::is_on_tensors);
+        let is_last = !schedule.steps.iter().any(|step| step.tile_sizes().is_some());
         schedule.set(op);
         if is_last {
             for op in members.iter().map(|(member, _)| member.op()).chain([op]) {
@@ -202,23 +202,64 @@ fn tile_block<'c>(
             function,
             &[("Operations", &(members.len() + 1).to_string()), ("Sizes", &sizes.join(", "))],
         );
-        if !is_last {
+        if has_more {
             for region in 0..created.region_count() {
                 let inner = mlir::blocks(created, region);
                 inner.into_iter().for_each(|block| collect(block, made));
             }
         }
     }
+    // Steps without an effect leave members without loops.
+    for op in groups.into_values().flatten().map(|member| member.op()) {
+        mlir::remove_attribute(op, GROUP);
+    }
     Ok(())
 }
 
-/// The sizes of the tiles of a step, per loop of the operation; 0 for a loop that stays whole.
+/// Executes the steps of an operation up to the next one that makes loops. A fold of which that cuts a range is opened.
+fn prepare(ir: &Context, op: Op) -> Result<(), Failure> {
+    let Some(root) = AnyIndexed::cast(op) else { return Ok(()) };
+    let Some(mut schedule) = Schedule::of(op) else { return Ok(()) };
+    let sizes = loop {
+        match schedule.steps.first() {
+            Some(Step::Pack(input)) => {
+                copy_rows(ir, root, *input).map_err(|reason| fail(op, reason))?;
+            }
+            Some(Step::Tile(sizes) | Step::Forall(sizes)) => {
+                let sizes = loop_sizes(ir, root, sizes)?;
+                // Without iterations there is no tile, and a slice of nothing is no slice upstream.
+                if !root.domain(ir).is_known_empty(ir) && sizes.iter().any(|size| *size != 0) {
+                    break Some(sizes);
+                }
+            }
+            _ => break None,
+        }
+        schedule.steps.remove(0);
+    };
+    schedule.set(op);
+    let (Some(sizes), Some(generic)) = (sizes, Generic::cast(op)) else { return Ok(()) };
+    let num_dims = generic.frozen_domain().counts().0;
+    let accumulators = generic.accumulators();
+    let mut starts = accumulators.iter().enumerate();
+    let is_open =
+        generic.epilogue().is_none() && starts.all(|(number, it)| it.destination() == Some(number));
+    if !is_open && sizes[num_dims..].iter().any(|size| *size != 0) {
+        open(ir, generic).map_err(|reason| {
+            fail(op, format!("the fold cannot be computed in tiles of a range: {reason}"))
+        })?;
+    }
+    Ok(())
+}
+
+/// The sizes of the tiles of a step, per loop of the operation; 0 for a loop that stays whole, as a range does that one
+/// tile covers.
 fn loop_sizes<'c>(
     ir: &Context,
     root: AnyIndexed<'c>,
     step: &[(String, i64)],
 ) -> Result<Vec<i64>, Failure> {
-    let names = variable_names(&root.domain(ir));
+    let domain = root.domain(ir);
+    let names = variable_names(&domain);
     let mut sizes = vec![0; names.len()];
     for (name, size) in step {
         let Some(place) = names.iter().position(|it| it == name) else {
@@ -226,7 +267,12 @@ fn loop_sizes<'c>(
             let message = format!("the schedule names '{name}', and the operation has {names}");
             return Err(fail(root.op(), message));
         };
-        sizes[place] = *size;
+        let interval = match place.checked_sub(domain.dims.len()) {
+            Some(range) => domain.interval(ir, Var::Range(range as u32)),
+            None => Interval::ALL,
+        };
+        let is_covered = interval.num_members().is_some_and(|count| count <= size.unsigned_abs());
+        sizes[place] = if is_covered { 0 } else { *size };
     }
     Ok(sizes)
 }

@@ -9,7 +9,8 @@
 //! * no operand of more than `shared-bytes` is read again for each tile, except the second factor of a product.
 //!
 //! With a product, a tile has at least `min-rows` rows and touches at most `product-bytes`. A product that is in no group
-//! is tiled by rows, so that those of its first factor stay in cache.
+//! is tiled by rows, so that those of its first factor stay in cache; long rows are cut. If these rows are a multiple of `set-bytes` apart,
+//! they are copied, so that one element of each does not displace those of the others.
 //!
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
 //! contiguous dimension is only tiled if it is the only dimension.
@@ -47,7 +48,7 @@ use tc_dialects::{
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{self, Report},
 };
-use tc_ir::Context;
+use tc_ir::{Context, expr::Var};
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -74,6 +75,16 @@ pub const PASS: PassInfo = PassInfo {
             name: "product-bytes",
             description: "The most bytes that a tile with a product may touch: a part of the last-level cache",
             default: "2097152",
+        },
+        PassOption {
+            name: "set-bytes",
+            description: "The distance of addresses that share a set of the first-level cache",
+            default: "4096",
+        },
+        PassOption {
+            name: "min-columns",
+            description: "The least results that an element of a copied factor serves",
+            default: "128",
         },
         PassOption {
             name: "min-rows",
@@ -143,6 +154,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         shared_bytes: number("shared-bytes")?,
         product_bytes: number("product-bytes")?,
         min_points: number("min-points")?,
+        set_bytes: number("set-bytes")?,
+        min_columns: number("min-columns")?,
         min_rows: number("min-rows")?,
         min_row: number("min-row")?.max(1),
         min_tiles: number("min-tiles")?,
@@ -202,20 +215,26 @@ fn choose(
 ) {
     let ir = Context::new();
     for group in groups(block, limits) {
-        let Group { root, members, sizes, is_parallel } = group;
+        let Group { root, members, range, sizes, packed, is_parallel } = group;
         let mut ops = members.iter().map(|member| member.op()).chain([root.op()]);
         if ops.any(|op| is_scheduled(op)) {
             continue;
         }
-        let names = variable_names(&root.domain(&ir));
-        let sizes = sizes.into_iter();
-        let sizes = sizes.filter_map(|(dim, size)| Some((dim, i64::try_from(size).ok()?)));
-        let sizes = sizes.map(|(dim, size)| (names[dim as usize].clone(), size)).collect();
-        let step = match is_parallel || is_for_blocks {
-            true => Step::Forall(sizes),
-            false => Step::Tile(sizes),
+        let domain = root.domain(&ir);
+        let names = variable_names(&domain);
+        let size = |var, size| {
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            (names[domain.position(var)].clone(), size)
         };
-        Schedule { steps: vec![step] }.set(root.op());
+        let range = range.map(|(number, values)| vec![size(Var::Range(number), values)]);
+        let sizes: Vec<_> = sizes.into_iter().map(|(dim, it)| size(Var::Dim(dim), it)).collect();
+        let mut steps: Vec<Step> = range.into_iter().map(Step::Tile).collect();
+        if !sizes.is_empty() {
+            let step = if is_parallel || is_for_blocks { Step::Forall } else { Step::Tile };
+            steps.push(step(sizes));
+        }
+        steps.extend(packed.into_iter().map(Step::Pack));
+        Schedule { steps }.set(root.op());
         if let (false, Some(number)) = (members.is_empty(), numbers.next()) {
             let context = mlir::context_of(root.op());
             for op in members.iter().map(|member| member.op()).chain([root.op()]) {

@@ -74,7 +74,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             let new = if is_read {
                 Builder::before(op).copy_tensor(tensor)
             } else {
-                empty_like(tensor, op)
+                Builder::before(op).empty_like(tensor, mlir::element_type(tensor.r#type()))
             };
             mlir::set_operand(op, number, new);
         }
@@ -100,13 +100,4 @@ fn joins_computed(op: Op, number: usize) -> bool {
             let yielded = mlir::terminator(block);
             yielded != op && is_computed(mlir::operand(yielded, number))
         })
-}
-
-/// An empty tensor of the type and the extents of another one, before an operation.
-fn empty_like<'c>(tensor: Val<'c>, before: Op<'c>) -> Val<'c> {
-    let builder = Builder::before(before);
-    let extents = mlir::shape(tensor.r#type()).into_iter().enumerate();
-    let dynamic = extents.filter(|(_, extent)| extent.is_none());
-    let sizes: Vec<_> = dynamic.map(|(dim, _)| builder.dim(tensor, dim)).collect();
-    builder.value("tensor.empty", &sizes, tensor.r#type())
 }

@@ -7,8 +7,11 @@
 use crate::analysis::buffers::origin;
 use melior::ir::ValueLike;
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, Inside, Start, View},
-    mlir::{self, Builder, Val, ValueMap},
+    imap::{
+        Access, Generic, Indexed, Start, View,
+        open::{build_finish, build_fold, check_epilogue},
+    },
+    mlir::{self, Builder, Val},
 };
 use tc_ir::Context;
 
@@ -17,7 +20,7 @@ use tc_ir::Context;
 pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
     let epilogue = generic.epilogue()?;
     let calls = mlir::ops(epilogue).into_iter().any(|op| mlir::is(op, "imap.builtin"));
-    if !calls || !Inside::all_of(&[epilogue]).is_empty() {
+    if !calls {
         return None;
     }
     let ir = Context::new();
@@ -40,31 +43,16 @@ pub(super) fn detach<'c>(generic: Generic<'c>) -> Option<[Generic<'c>; 2]> {
     };
     if view.outputs.len() != count
         || !view.outputs.iter().zip(0..).all(holds)
+        || check_epilogue(&ir, generic, &view).is_err()
         || !used.iter().all(|number| is_apart(view.inputs[*number].value))
     {
         return None;
     }
 
     let builder = Builder::before(generic.op());
-    let fold = view.build(&ir, &builder, false);
-    mlir::copy_block(builder.context, generic.body(), fold.body(), builder.location);
-
-    let mut finish =
-        View { accumulators: Vec::new(), ordered: false, combiner: None, ..view.clone() };
-    finish.domain.ranges.clear();
-    // Folds store, and their epilogues run, where constraints do not hold as well.
-    finish.domain.constraints.clear();
-    finish.inputs = view.outputs.clone();
-    finish.inputs.extend(used.iter().map(|number| view.inputs[*number].clone()));
-    finish.drop_unused_runtimes(&ir, &[]);
-    let finish = finish.build(&ir, &builder, false);
-    let (inside, inner) = builder.inside(finish.body());
-    let read = used.iter().map(|number| arguments[count + number]);
-    let old = arguments[..count].iter().copied().chain(read);
-    let mut values: ValueMap = old.zip(inner).collect();
-    for op in mlir::ops(epilogue) {
-        inside.copy(op, &mut values);
-    }
+    let accumulated = view.outputs.clone();
+    let fold = build_fold(&ir, &builder, generic, view.clone());
+    let finish = build_finish(&ir, &builder, generic, &view, accumulated);
     mlir::erase(generic.op());
     Some([fold, finish])
 }

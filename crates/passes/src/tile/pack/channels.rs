@@ -20,8 +20,11 @@
 use super::{Limits, MAX_ELEMENTS, Product, scratch};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, Inside, Start, View, build_yield},
-    mlir::{self, Builder, Val, ValueMap},
+    imap::{
+        Access, Generic, Start, View,
+        open::{build_finish, build_fold, check_epilogue},
+    },
+    mlir::{self, Builder, Val},
 };
 use tc_ir::{
     Interval,
@@ -58,48 +61,13 @@ pub(super) fn reorder<'c>(
         output.value = builder.value("tensor.empty", &[], ty);
         output.subscripts = moved_last(&output.subscripts, *dim);
     }
-    let body = mlir::arguments(old.body());
-    let is_used = |number: &usize| !mlir::uses(body[*number]).is_empty();
-    let used: Vec<usize> = (0..fold.inputs.len()).filter(is_used).collect();
-    fold.inputs = used.iter().map(|number| fold.inputs[*number].clone()).collect();
-    fold.drop_unused_runtimes(ir, &[]);
-    let new = fold.build(ir, &builder, false);
-    let (inside, arguments) = builder.inside(new.body());
-    let mut values: ValueMap = used.iter().map(|number| body[*number]).zip(arguments).collect();
-    mlir::ops(old.body()).into_iter().for_each(|op| {
-        inside.copy(op, &mut values);
-    });
+    let outputs = fold.outputs.clone();
+    let new = build_fold(ir, &builder, old, fold);
     scratch(mlir::result(new.op(), 0));
 
-    let mut finish =
-        View { accumulators: Vec::new(), ordered: false, combiner: None, ..product.view.clone() };
-    finish.domain.ranges.clear();
-    // Folds store, and their epilogues run, where constraints do not hold as well.
-    finish.domain.constraints.clear();
-    let results = mlir::results(new.op()).into_iter().zip(&fold.outputs);
-    let results = results.map(|(value, output)| Access { value, ..output.clone() });
-    let arguments = old.epilogue().map(mlir::arguments).unwrap_or_default();
-    let count = fold.accumulators.len();
-    let is_read = |number: &usize| {
-        arguments.get(count + number).is_some_and(|it| !mlir::uses(*it).is_empty())
-    };
-    let read: Vec<usize> = (0..product.view.inputs.len()).filter(is_read).collect();
-    let inputs = read.iter().map(|number| product.view.inputs[*number].clone());
-    finish.inputs = results.chain(inputs).collect();
-    finish.drop_unused_runtimes(ir, &[]);
-    let finish = finish.build(ir, &builder, false);
-    let (inside, inner) = builder.inside(finish.body());
-    match old.epilogue() {
-        Some(epilogue) => {
-            let read = read.iter().map(|number| arguments[count + number]);
-            let old = arguments[..count].iter().copied().chain(read);
-            let mut values: ValueMap = old.zip(inner).collect();
-            mlir::ops(epilogue).into_iter().for_each(|op| {
-                inside.copy(op, &mut values);
-            });
-        }
-        None => build_yield(&inside, &inner[..count]),
-    }
+    let results = mlir::results(new.op()).into_iter().zip(outputs);
+    let results = results.map(|(value, output)| Access { value, ..output }).collect();
+    let finish = build_finish(ir, &builder, old, &product.view, results);
     Some((new, mlir::results(finish.op())))
 }
 
@@ -123,7 +91,7 @@ fn plan(product: &Product, limits: Limits) -> Option<Plan> {
         || view.outputs.len() != view.accumulators.len()
         || !view.outputs.iter().all(is_new)
         || starts.into_iter().any(|it| matches!(it, Start::Destination(_)))
-        || product.generic.epilogue().is_some_and(|it| !Inside::all_of(&[it]).is_empty())
+        || check_epilogue(ir, product.generic, view).is_err()
     {
         return None;
     }

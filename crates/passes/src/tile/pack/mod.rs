@@ -86,13 +86,13 @@ const CONTIGUOUS: i64 = 3;
 /// How many blocks of columns an element has to serve that is converted once.
 const MIN_BLOCKS: i64 = 8;
 /// How many lines rows are apart that are worth copying.
-const MIN_LINES: i64 = 8;
+pub(super) const MIN_LINES: i64 = 8;
 /// Vectors that a short fold has along its innermost variable.
 const SHORT: i64 = 8;
 /// Neighbouring vectors of a register block.
 const VECTORS: i64 = 2;
 /// Bytes that each row of an operand brings to the cache.
-const LINE_BYTES: i64 = 64;
+pub(super) const LINE_BYTES: i64 = 64;
 /// The most elements of a copy: 64 MB of floats.
 const MAX_ELEMENTS: i64 = 1 << 24;
 
@@ -174,7 +174,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 /// Marks what an operation computes as scratch memory.
-fn scratch(value: Val) -> Val {
+pub(super) fn scratch(value: Val) -> Val {
     if let Some(op) = mlir::defining_op(value) {
         mlir::set_attribute(op, SCRATCH, Attribute::unit(mlir::context_of(op)));
     }
