@@ -1,4 +1,4 @@
-//! Random orders of loops and register blocks, for the operations of a module that can have them.
+//! Random tiles, copies, orders of loops and register blocks, for the operations of a module that can have them.
 
 use crate::random::Random;
 use melior::ir::Module;
@@ -17,13 +17,15 @@ use tc_ir::Context;
 /// Parts of the errors for schedules that an operation cannot have.
 const REFUSED: &[&str] = &[
     "cannot be computed by",
+    "cannot be computed in tiles of a range",
+    "the schedule packs input",
     "keeps the order of its ranges",
     "only the last may stand behind ranges",
     "which comes later",
     "the bounds of the last dimension need a range",
 ];
 
-/// Gives operations random steps `order` and `vector`. One that is refused is taken back. Returns the number of steps
+/// Gives operations random steps. One that is refused is taken back. Returns the number of steps
 /// that are left.
 ///
 /// # Errors
@@ -64,6 +66,21 @@ fn draw(generic: Generic, random: &mut Random) -> Schedule {
     let mut names = variable_names(&domain);
     let mut ranges = names.split_off(domain.dims.len());
     let mut steps = Vec::new();
+    while random.chance(40) {
+        let mut sizes = Vec::new();
+        for name in names.iter().chain(&ranges) {
+            if random.chance(50) {
+                sizes.push((name.clone(), *random.pick(&[1, 2, 3, 4, 7])));
+            }
+        }
+        if !sizes.is_empty() {
+            steps.push(if random.chance(70) { Step::Tile(sizes) } else { Step::Forall(sizes) });
+        }
+        let num_inputs = generic.inputs().len();
+        if 0 < num_inputs && random.chance(50) {
+            steps.push(Step::Pack(random.below(num_inputs)));
+        }
+    }
     if random.chance(50) {
         shuffle(&mut names, random);
         shuffle(&mut ranges, random);

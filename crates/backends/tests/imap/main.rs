@@ -134,8 +134,10 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         passes::agree(&first, &fused, &mut stats)
             .map_err(|error| format!("fused: {error}\n{text}\nafter:\n{after}"))?;
         let tile = format!(
-            "imap-schedule{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 min-rows={} \
+            "imap-schedule{{min-bytes=0 {} set-bytes=1 min-columns=1 min-points={} min-row=1 min-rows={} \
              parallel={} parallel-threshold=0}},func.func(imap-tile)",
+            // Few bytes, so that products are cut, or many, so that groups are large.
+            ["shared-bytes=1 tile-bytes=64", "shared-bytes=1000000"][usize::from(seed % 4 < 2)],
             seed % 7,
             1 + seed % 3,
             seed.is_multiple_of(2)

@@ -30,6 +30,10 @@ pub(super) fn copy_rows(ir: &Context, op: AnyIndexed, input: usize) -> Result<()
     let value = *inputs.get(input).ok_or_else(|| {
         format!("the schedule packs input {input}, and the operation has {}", inputs.len())
     })?;
+    if mlir::shape(value.r#type()).contains(&Some(0)) {
+        // A slice of nothing is no slice upstream.
+        return Ok(());
+    }
     let builder = Builder::before(op.op()).located(op.op().location());
     let intervals = op.domain(ir).intervals(ir);
     let (mut spans, mut memory, mut dims, mut sizes) = (vec![], vec![], vec![], vec![]);
