@@ -82,7 +82,7 @@ fn transforms_in_several_dimensions() {
 /// The whole spectrum of real numbers, of even and odd lengths, and back.
 #[test]
 fn real_transforms_keep_half() {
-    for (n, m) in [(1, 1), (3, 8), (2, 9), (5, 2), (4, 17)] {
+    for (n, m) in [(1, 1), (3, 8), (2, 9), (5, 2), (4, 17), (3, 30), (1, 34)] {
         let input = floats(ElementType::F64, &[n, m], &noise((n * m) as usize));
         let pairs: Vec<_> = reals(&input).into_iter().flat_map(|x| [x, 0.0]).collect();
         let dims = [n as usize, m as usize];
@@ -97,6 +97,26 @@ fn real_transforms_keep_half() {
         let spectrum = floats(ElementType::C128, &[n, half], &found);
         let back = fft("IRFFT", &complex, &real, &length, &spectrum);
         assert_near(&back, &reals(&input), ElementType::F64, dims[0] * dims[1]);
+    }
+}
+
+/// The numbers of a real transform at 0 and at half its length are real.
+#[test]
+fn imaginary_parts_at_the_ends_do_not_count() {
+    for m in [2_i64, 7, 8, 34] {
+        let half = m / 2 + 1;
+        let (real, complex) = (format!("f64[1,{m}]"), format!("c128[1,{half}]"));
+        let mut values = noise(2 * half as usize);
+        let back = |values: &[f64]| {
+            let spectrum = floats(ElementType::C128, &[1, half], values);
+            fft("IRFFT", &complex, &real, &m.to_string(), &spectrum)
+        };
+        let expected = back(&values);
+        values[1] = 3.0;
+        if m % 2 == 0 {
+            values[2 * half as usize - 1] = -5.0;
+        }
+        assert_near(&back(&values), &expected, ElementType::F64, m as usize);
     }
 }
 

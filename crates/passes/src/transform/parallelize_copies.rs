@@ -2,7 +2,7 @@
 //!
 //! One thread that copies what others have written waits for each line, and the others wait for it.
 //!
-//! Before, with `parallel-threshold=1000`:
+//! Before, with `parallel-threshold=8192`:
 //!
 //! ```mlir
 //! memref.copy %a, %b : memref<64x64xf32> to memref<64x64xf32>
@@ -37,7 +37,7 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "func.func",
     options: &[PassOption {
         name: "parallel-threshold",
-        description: "Elements below which a copy stays in one thread",
+        description: "Loads and stores below which a copy stays in one thread",
         default: "262144",
     }],
     dependent_dialects: &["imap"],
@@ -59,7 +59,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(copy);
         let extents = mlir::shape(mlir::operand(copy, 0).r#type()).into_iter();
         let Some(extents) = extents.collect::<Option<Vec<i64>>>() else { continue };
-        if threshold <= extents.iter().fold(1, |all: i64, extent| all.saturating_mul(*extent)) {
+        // A load and a store per element.
+        if threshold <= extents.iter().fold(2, |all: i64, extent| all.saturating_mul(*extent)) {
             share(copy, &extents);
         }
     }

@@ -2,8 +2,9 @@
 //! radices; lengths with a larger prime factor go through Bluestein's convolution.
 //!
 //! Sources: C. Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992), sections
-//! 1.7 and 4.2. All lengths take O(n log n) steps. Everything is calculated in `f64`, so that a
-//! `c64` result is rounded once; a real transform costs as much as a complex one.
+//! 1.7, 4.2 and 4.3. All lengths take O(n log n) steps. Everything is calculated in `f64`, so that a
+//! `c64` result is rounded once. Of an even length, a transform from or to real numbers is a complex one of half the
+//! length, of pairs of neighbours.
 
 use super::{
     Lowering,
@@ -126,8 +127,54 @@ impl<'c> Lowering<'c, '_> {
             let value = scalar::convert(b, ElementType::C128, to, &value);
             result.store(b, &at(place, index), &value);
         };
+        let is_real = is_half || !is_inverse && !from.is_complex();
+        let pairs = (is_real && length % 2 == 0).then(|| radices_of(length / 2)).flatten();
+        if let Some(radices) = pairs {
+            let half = length / 2;
+            let pairs = Pairs { half, factors: Factors::new(self, b, half, radices, 2)? };
+            for_each(b, &others, &mut |b, place| {
+                let scratch = pairs.factors.scratch(b);
+                // Pairs, and elements of the transform, in the order of one that is not inverse.
+                let load = |b: &Builder<'c>, index| {
+                    scalar::convert(b, from, ElementType::C128, &lines.load(b, &at(place, index)))
+                };
+                for_each(b, &[pairs.half], &mut |b, index| {
+                    let value = match is_half {
+                        true => pairs.joined(b, index[0], &load),
+                        false => {
+                            let even = b.scale_index(index[0], 2);
+                            let odd = b.add_index(even, b.index(1));
+                            vec![load(b, even)[0], load(b, odd)[0]]
+                        }
+                    };
+                    scratch[0].store(b, index, &exchanged(value));
+                    Ok(())
+                })?;
+                let found = pairs.factors.run(b, &scratch, 0)?;
+                let load = |b: &Builder<'c>, index| exchanged(scratch[found].load(b, &[index]));
+                let store = |b: &Builder<'c>, index, value: &[Val<'c>]| {
+                    let value = scalar::convert(b, ElementType::C128, to, value);
+                    result.store(b, &at(place, index), &value);
+                };
+                if !is_half {
+                    return for_each(b, &[num_stored], &mut |b, index| {
+                        store(b, index[0], &pairs.separated(b, index[0], &load));
+                        Ok(())
+                    });
+                }
+                for_each(b, &[pairs.half], &mut |b, index| {
+                    let value = scaled(b, &load(b, index[0]), 2.0 * scale);
+                    let even = b.scale_index(index[0], 2);
+                    let zero = b.float(value[0].r#type(), 0.0);
+                    store(b, even, &[value[0], zero]);
+                    store(b, b.add_index(even, b.index(1)), &[value[1], zero]);
+                    Ok(())
+                })
+            })?;
+            return Ok(result.array(b));
+        }
         if let Some(radices) = radices_of(length) {
-            let factors = Factors::new(self, b, length, radices)?;
+            let factors = Factors::new(self, b, length, radices, 1)?;
             for_each(b, &others, &mut |b, place| {
                 let scratch = factors.scratch(b);
                 for_each(b, &[length], &mut |b, index| {
@@ -188,7 +235,7 @@ struct Transform {
     is_inverse: bool,
 }
 
-/// The radices whose product a length is, if there are such.
+/// The radices whose product a positive length is, if there are such.
 fn radices_of(length: i64) -> Option<Vec<i64>> {
     let (mut rest, mut radices) = (length, Vec::new());
     for radix in RADICES {
@@ -229,11 +276,80 @@ fn scaled<'c>(b: &Builder<'c>, value: &[Val<'c>], scale: f64) -> Scalar<'c> {
     value.iter().map(|x| b.value("arith.mulf", &[*x, factor], x.r#type())).collect()
 }
 
+/// A transform of `2 * half` real numbers `x`, as one of the pairs `x[2 * j] + i * x[2 * j + 1]`. With the transforms `E`
+/// and `O` of even and odd places, that of the pairs is `Z = E + i * O`, and the wanted one `X[k] = E[k] + w^k * O[k]`.
+/// Both parts are transforms of real numbers, so that `E[half - k]` is the conjugate of `E[k]`.
+struct Pairs<'c> {
+    half: i64,
+    factors: Factors<'c>,
+}
+
+impl<'c> Pairs<'c> {
+    /// `X[k]`, given `Z`, for `k` up to `half`.
+    fn separated(
+        &self,
+        b: &Builder<'c>,
+        k: Val<'c>,
+        load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
+    ) -> Scalar<'c> {
+        // The transform is periodic.
+        let wrapped = |index| {
+            let is_end = b.compare_int("eq", index, b.index(self.half));
+            b.select(is_end, b.index(0), index)
+        };
+        let value = load(b, wrapped(k));
+        let other = load(b, wrapped(b.sub_index(b.index(self.half), k)));
+        let [even, odd] = parts(b, &value, &other);
+        // `O[k]` is the half difference divided by `i`.
+        let odd = vec![odd[1], b.value("arith.negf", &[odd[0]], odd[0].r#type())];
+        add(b, &even, &complex::multiply(b, &odd, &self.root(b, k)))
+    }
+
+    /// `Z[k]`, given `X`, for `k` below `half`. The imaginary parts of the first and of the last element do not count.
+    fn joined(
+        &self,
+        b: &Builder<'c>,
+        k: Val<'c>,
+        load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
+    ) -> Scalar<'c> {
+        let is_first = b.compare_int("eq", k, b.index(0));
+        let load = |index| {
+            let mut value = load(b, index);
+            let zero = b.float(value[1].r#type(), 0.0);
+            value[1] = b.select(is_first, zero, value[1]);
+            value
+        };
+        let [even, odd] = parts(b, &load(k), &load(b.sub_index(b.index(self.half), k)));
+        let mut root = self.root(b, k);
+        root[1] = b.value("arith.negf", &[root[1]], root[1].r#type());
+        let odd = complex::multiply(b, &odd, &root);
+        let turned = vec![b.value("arith.negf", &[odd[1]], odd[1].r#type()), odd[0]];
+        add(b, &even, &turned)
+    }
+
+    /// `w^k`, for `k` up to `half`.
+    fn root(&self, b: &Builder<'c>, k: Val<'c>) -> Scalar<'c> {
+        self.factors.roots.load(b, &[k])
+    }
+}
+
+/// Half of the sum of a number and the conjugate of another one, and half of the difference.
+fn parts<'c>(b: &Builder<'c>, value: &[Val<'c>], other: &[Val<'c>]) -> [Scalar<'c>; 2] {
+    let ty = value[0].r#type();
+    let half = |x| b.value("arith.mulf", &[x, b.float(ty, 0.5)], ty);
+    let sum = |number: usize| half(b.value("arith.addf", &[value[number], other[number]], ty));
+    let difference =
+        |number: usize| half(b.value("arith.subf", &[value[number], other[number]], ty));
+    [vec![sum(0), difference(1)], vec![difference(0), sum(1)]]
+}
+
 /// A transform of a length that the radices divide.
 struct Factors<'c> {
     length: i64,
     radices: Vec<i64>,
+    /// The roots of unity of `unit` times the length.
     roots: Memory<'c>,
+    unit: i64,
 }
 
 impl<'c> Factors<'c> {
@@ -242,9 +358,10 @@ impl<'c> Factors<'c> {
         b: &Builder<'c>,
         length: i64,
         radices: Vec<i64>,
+        unit: i64,
     ) -> Result<Self, String> {
-        let roots = Memory::of(b, &lowering.roots(b, length)?);
-        Ok(Self { length, radices, roots })
+        let roots = Memory::of(b, &lowering.roots(b, length * unit)?);
+        Ok(Self { length, radices, roots, unit })
     }
 
     /// Memory for the elements of a transform: each step reads one and writes the other.
@@ -283,8 +400,9 @@ impl<'c> Factors<'c> {
         let rest = self.length / (stride * radix);
         for_each(b, &[rest], &mut |b, position| {
             let position = position[0];
-            let twiddle =
-                |number: i64| self.roots.load(b, &[b.scale_index(position, number * stride)]);
+            let twiddle = |number: i64| {
+                self.roots.load(b, &[b.scale_index(position, number * stride * self.unit)])
+            };
             // With one element left all of them are 1.
             let twiddles: Vec<_> = (1..radix).filter(|_| 1 < rest).map(twiddle).collect();
             for_each(b, &[stride], &mut |b, place| {
@@ -351,7 +469,7 @@ impl<'c> Convolution<'c> {
     fn new(lowering: &Lowering<'c, '_>, b: &Builder<'c>, length: i64) -> Result<Self, String> {
         let padded = (2 * length as u64 - 1).next_power_of_two() as i64;
         let radices = radices_of(padded).ok_or("a power of two has radices")?;
-        let factors = Factors::new(lowering, b, padded, radices)?;
+        let factors = Factors::new(lowering, b, padded, radices, 1)?;
         let roots = Memory::of(b, &lowering.roots(b, 2 * length)?);
         let shape = ArrayShape::new(ElementType::C128, vec![padded]);
         let filter = Memory::scratch(b, &shape);
