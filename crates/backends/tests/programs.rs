@@ -3,6 +3,9 @@
 mod support {
     pub mod check;
     pub mod guard;
+    pub mod random;
+    pub mod scheduled;
+    pub mod schedules;
 }
 
 use std::collections::BTreeMap;

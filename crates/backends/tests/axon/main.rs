@@ -3,9 +3,16 @@
 
 mod generator;
 mod parametric;
+#[path = "../support/random.rs"]
+mod random;
+#[path = "../support/scheduled.rs"]
+mod scheduled;
+#[path = "../support/schedules.rs"]
+mod schedules;
 
 use generator::{random_definitions, random_program};
 use proptest::prelude::*;
+use scheduled::route;
 use std::fmt::Write as _;
 use tc_backends::{
     Program as _, Request, Session, Source,
@@ -35,9 +42,13 @@ fn with_program<T>(
     then: impl FnOnce(&Session, &Program, &Request) -> Result<T, String>,
 ) -> Result<T, String> {
     let session = Session::new("cpu").expect("this machine");
+    then(&session, &read(&session, text)?, &request(entry, shapes))
+}
+
+fn read<'c>(session: &'c Session, text: &str) -> Result<Program<'c>, String> {
     let options = axon::Options::default();
     let program = Program::read(session.context(), "test.axon", text.into(), options);
-    then(&session, &program.map_err(|error| error.to_string())?, &request(entry, shapes))
+    program.map_err(|error| error.to_string())
 }
 
 /// A request for an entry at known shapes.
@@ -513,8 +524,12 @@ proptest! {
     /// Compiled programs calculate what the reference interpreter does.
     #[test]
     fn random_programs_agree(choices in prop::collection::vec(any::<u32>(), 80)) {
+        let seed = choices.iter().fold(0, |sum: u64, choice| sum.wrapping_add(u64::from(*choice)));
+        let (backend, codegen, no_fuse) = route(seed);
+        let session = Session::with_backend(backend, codegen);
+        let request = Request { no_fuse, ..request(Some("f"), &[]) };
         let text = random_program(choices, false);
-        let outcome = with_program(&text, Some("f"), &[], run_both);
+        let outcome = read(&session, &text).and_then(|it| run_both(&session, &it, &request));
         prop_assert!(outcome.is_ok(), "{}\n{}", text, outcome.unwrap_err());
     }
 

@@ -15,6 +15,10 @@ mod random;
 mod random_bits;
 mod random_modules;
 mod reference;
+#[path = "../support/scheduled.rs"]
+mod scheduled;
+#[path = "../support/schedules.rs"]
+mod schedules;
 mod shared_results;
 mod special_values;
 
@@ -35,19 +39,27 @@ fn from_environment(name: &str, default: u64) -> u64 {
 /// The results of a module, or the first thing said against it. They may not depend on what memory holds
 /// before it is written.
 fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
+    run_in(&Session::new("cpu").expect("this machine"), &Request::default(), text, inputs)
+}
+
+/// [`try_run`], compiled in this way.
+fn run_in(
+    session: &Session,
+    request: &Request,
+    text: &str,
+    inputs: &[Array],
+) -> Result<Vec<Array>, String> {
     let (_, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
     let Some(module) = module else { return Err(diagnostics[0].message.clone()) };
-    let session = Session::new("cpu").expect("this machine");
     let program = session.open(Source::new("test.hlo", text)).expect("read before");
-    let executable =
-        session.compile(&*program, &Request::default()).map_err(|error| match error {
-            // The message without its place and without lines of the source.
-            Error::Program(text) => {
-                let line = text.lines().next().unwrap_or_default();
-                line.split_once("error: ").map_or(line, |(_, message)| message).to_string()
-            }
-            error => error.to_string(),
-        })?;
+    let executable = session.compile(&*program, request).map_err(|error| match error {
+        // The message without its place and without lines of the source.
+        Error::Program(text) => {
+            let line = text.lines().next().unwrap_or_default();
+            line.split_once("error: ").map_or(line, |(_, message)| message).to_string()
+        }
+        error => error.to_string(),
+    })?;
     let [high, low] = [Side::Start, Side::End].map(|side| {
         let run = || {
             let inputs: Vec<_> = inputs.iter().map(|it| it.to_tensor().expect("it fits")).collect();

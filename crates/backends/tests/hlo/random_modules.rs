@@ -8,9 +8,10 @@ use super::{
     generator::generate,
     integers, reals,
     reference::{Tensor, Value, evaluate, parts},
-    try_run,
+    run_in,
+    scheduled::route,
 };
-use tc_backends::languages::hlo::Array;
+use tc_backends::{Request, Session, languages::hlo::Array};
 use tc_dialects::{element::ElementType, hlo};
 
 /// Failures after which the rest is not tried.
@@ -31,8 +32,8 @@ fn array(tensor: &Tensor) -> Array {
     integers(shape.element_type, &shape.dims, &values)
 }
 
-/// Why the results of a module are not those of the evaluator.
-fn check(text: &str, inputs: &[Tensor]) -> Result<(), String> {
+/// Why the results of a module, compiled in the way of a seed, are not those of the evaluator.
+fn check(text: &str, inputs: &[Tensor], seed: u64) -> Result<(), String> {
     let (_, module, diagnostics) = hlo::read("random.hlo", text.as_bytes().to_vec());
     let Some(module) = module else {
         return Err(format!("refused: {}\n{text}", diagnostics[0].message));
@@ -40,7 +41,10 @@ fn check(text: &str, inputs: &[Tensor]) -> Result<(), String> {
     let arguments: Vec<_> = inputs.iter().cloned().map(Value::Array).collect();
     let expected = evaluate(&module, module.entry, &arguments).flatten();
     let inputs: Vec<_> = inputs.iter().map(array).collect();
-    let found = try_run(text, &inputs);
+    let (backend, codegen, no_fuse) = route(seed);
+    let session = Session::with_backend(backend, codegen);
+    let request = Request { no_fuse, ..Request::default() };
+    let found = run_in(&session, &request, text, &inputs);
     let found = found.map_err(|error| format!("{error}\n{text}"))?;
     for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
         let expected = array(expected);
@@ -68,7 +72,7 @@ fn random_modules_agree_with_the_evaluator() {
     let first = from_environment("TC_RANDOM_SEED", 0);
     let failures = (first..first + count).filter_map(|seed| {
         let program = generate(seed);
-        let failed = check(&program.text, &program.inputs).err();
+        let failed = check(&program.text, &program.inputs, seed).err();
         failed.map(|error| format!("seed {seed}: {error}"))
     });
     let failures: Vec<_> = failures.take(MAX_FAILURES).collect();
@@ -101,7 +105,9 @@ fn agrees(text: &str) {
             Tensor { elements: (0..count).map(value).collect(), shape }
         };
         let inputs: Vec<_> = module.entry().parameter_shapes().map(input).collect();
-        check(text, &inputs).unwrap_or_else(|error| panic!("{error}"));
+        for seed in 0..6 {
+            check(text, &inputs, seed).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 }
 

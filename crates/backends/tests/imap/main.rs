@@ -6,12 +6,13 @@
 #[path = "../support/device.rs"]
 mod device;
 mod generator;
-mod loops;
 #[path = "../support/passes.rs"]
 mod passes;
 mod program;
 #[path = "../support/random.rs"]
 mod random;
+#[path = "../support/schedules.rs"]
+mod schedules;
 mod shrink;
 mod sort;
 mod tiling;
@@ -172,7 +173,7 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     }
     if seed % 5 == 2 {
         let mut random = Random::new(seed);
-        let steps = loops::schedule(&module, &options, &received, &mut random)?;
+        let steps = schedules::schedule(&module, &options, usize::MAX, &mut random)?;
         stats.changes.insert("steps of loops".to_string(), steps);
     }
     if seed % 4 == 3 && call_twice(&module) {

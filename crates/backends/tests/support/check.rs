@@ -1,9 +1,12 @@
 //! The check of one program: compiled in several ways, it computes what the interpreter does.
 
-use super::guard::{Side, guarded};
+use super::{
+    guard::{Side, guarded},
+    scheduled::route,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tc_backends::{
-    Codegen, Error, Program as _, Request, cpu,
+    Backend, Codegen, Error, Program as _, Request, cpu,
     interp::{self, Interpreter, Limits, Outcome},
     languages::tc::Program,
     program::{Sizes, in_memory},
@@ -100,12 +103,12 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
         }
     }
     stats.runs = runs.len();
-    for (name, request, codegen) in ways(seed) {
+    for (name, request, backend, codegen) in ways(seed) {
         let run = if request.dynamic { &runs[..] } else { &runs[..runs.len().min(1)] };
         let Some(first) = run.first() else { continue };
         let request = first.request(&request);
         let compiled = program.lower(&request).and_then(|lowered| {
-            Ok(cpu::BACKEND.compile(&lowered.module, &codegen).and_then(|it| it.load())?)
+            Ok(backend.compile(&lowered.module, &codegen).and_then(|it| it.load())?)
         });
         let compiled = match compiled {
             Ok(compiled) => compiled,
@@ -218,25 +221,25 @@ fn interpret_lowered(program: &Program, run: &Run, request: &Request) -> String 
 }
 
 /// The ways of compiling to try.
-fn ways(seed: u64) -> Vec<(&'static str, Request, Codegen)> {
+fn ways(seed: u64) -> Vec<(&'static str, Request, &'static dyn Backend, Codegen)> {
     let fixed = Request::default();
     let dynamic = Request { dynamic: true, ..Request::default() };
-    let unfused = |request: &Request| Request { no_fuse: true, ..request.clone() };
+    let unfused = Request { no_fuse: true, ..dynamic.clone() };
+    let (backend, codegen, no_fuse) = route(seed);
+    let drawn = Request { no_fuse, ..fixed.clone() };
     let mut ways = vec![
-        ("static", fixed.clone(), Codegen::default()),
-        ("dynamic", dynamic.clone(), Codegen::default()),
-        ("dynamic, unfused", unfused(&dynamic), Codegen::default()),
+        ("static", fixed.clone(), cpu::BACKEND, Codegen::default()),
+        ("dynamic", dynamic.clone(), cpu::BACKEND, Codegen::default()),
+        ("dynamic, unfused", unfused, cpu::BACKEND, Codegen::default()),
+        ("static, drawn", drawn, backend, codegen),
     ];
-    if seed.is_multiple_of(4) {
-        ways.push(("static, unfused", unfused(&fixed), Codegen::default()));
-    }
     if seed.is_multiple_of(8) {
         let codegen = Codegen { threads: 2, ..Codegen::default() };
-        ways.push(("dynamic, 2 threads", dynamic, codegen));
+        ways.push(("dynamic, 2 threads", dynamic, cpu::BACKEND, codegen));
     }
     if seed % 8 == 3 {
         let codegen = Codegen { strict_fp: true, ..Codegen::default() };
-        ways.push(("static, strict", fixed, codegen));
+        ways.push(("static, strict", fixed, cpu::BACKEND, codegen));
     }
     ways
 }

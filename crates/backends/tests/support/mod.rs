@@ -4,4 +4,6 @@ pub mod check;
 pub mod generator;
 pub mod guard;
 pub mod random;
+pub mod scheduled;
+pub mod schedules;
 pub mod shrink;

@@ -2,7 +2,7 @@
 //! a time.
 
 use super::{
-    compiled::{Counts, check},
+    compiled::{Counts, check, session},
     from_environment,
     random::Random,
 };
@@ -81,7 +81,7 @@ fn batched_programs_agree_with_the_rules() {
         for vector_length in [None, Some(4)] {
             let padding = vector_length.map(Padding::Length);
             let request = Request { padding, ..Request::default() };
-            let checked = check(&text, &passed, &machine, &request, &mut counts);
+            let checked = check(&text, &passed, &machine, (&session(), &request), &mut counts);
             checked
                 .unwrap_or_else(|error| panic!("seed {seed}, {vector_length:?}: {error}\n{text}"));
         }

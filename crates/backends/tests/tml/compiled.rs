@@ -9,6 +9,7 @@ use super::{
     from_environment,
     generator::{Program, generate},
     guard::{Side, guarded},
+    scheduled::route,
 };
 use num_rational::BigRational;
 use std::{
@@ -66,15 +67,19 @@ pub struct Counts {
     pub undefined: usize,
 }
 
+/// A session for the processor of this machine.
+pub fn session() -> Session {
+    Session::new("cpu").expect("this machine")
+}
+
 /// Compiles a program, runs it on what is passed, and compares it with the final store of the interpreter.
 pub fn check<V: Magnitude>(
     text: &str,
     passed: &BTreeMap<String, Tensor>,
     machine: &Machine<'_, Bounded<V>>,
-    request: &Request,
+    (session, request): (&Session, &Request),
     counts: &mut Counts,
 ) -> Result<(), String> {
-    let session = Session::new("cpu").expect("this machine");
     let source = SourceFile::new("random.tml", text);
     let program = tml::Program::new(session.context(), source, machine.program().clone());
     let entry = program.entry(request).map_err(|error| error.to_string())?;
@@ -132,9 +137,14 @@ fn compiled_programs_agree_with_the_rules() {
                     let padded = Request { padding, ..Request::default() };
                     let mut counts = Counts::default();
                     let mut failures = Vec::new();
-                    for request in [Request::default(), written, padded] {
+                    let (backend, codegen, no_fuse) = route(seed);
+                    let drawn = Request { no_fuse, ..Request::default() };
+                    let drawn = (Session::with_backend(backend, codegen), drawn);
+                    let others = [written, padded].map(|it| (session(), it));
+                    for (session, request) in others.into_iter().chain([drawn]) {
+                        let way = (&session, &request);
                         if let Err(error) =
-                            check(&program.text, &passed, &machine, &request, &mut counts)
+                            check(&program.text, &passed, &machine, way, &mut counts)
                         {
                             failures.push(format!(
                                 "seed {seed} ({request:?}): {error}\n{}",

@@ -1,16 +1,14 @@
 //! Random tiles, copies, orders of loops and register blocks, for the operations of a module that can have them.
 
-use crate::random::Random;
+use super::random::Random;
 use melior::ir::Module;
-use std::{cell::RefCell, rc::Rc};
 use tc_backends::{Codegen, Stage, cpu};
 use tc_dialects::{
     imap::{
         Generic, Indexed,
         schedule::{Schedule, Step, variable_names},
     },
-    mlir,
-    report::Received,
+    mlir, report,
 };
 use tc_ir::Context;
 
@@ -19,39 +17,51 @@ const REFUSED: &[&str] = &[
     "cannot be computed by",
     "cannot be computed in tiles of a range",
     "the schedule packs input",
+    "the schedule names",
     "keeps the order of its ranges",
     "only the last may stand behind ranges",
     "which comes later",
     "the bounds of the last dimension need a range",
 ];
 
-/// Gives operations random steps. One that is refused is taken back. Returns the number of steps
-/// that are left.
+/// The operations that may have a schedule.
+pub fn generics<'c>(module: &Module<'c>) -> Vec<Generic<'c>> {
+    let mut found = Vec::new();
+    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| found.extend(Generic::cast(op)));
+    found
+}
+
+/// Gives at most so many operations random steps. One that is refused is taken back. Returns the number of steps that
+/// are left.
 ///
 /// # Errors
 /// A lowering fails for another reason.
-pub fn schedule<'c>(
-    module: &Module<'c>,
+pub fn schedule(
+    module: &Module,
     options: &Codegen,
-    received: &Rc<RefCell<Vec<Received>>>,
+    most: usize,
     random: &mut Random,
 ) -> Result<usize, String> {
-    let mut count = 0;
-    let mut generics = Vec::new();
-    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| generics.extend(Generic::cast(op)));
-    for generic in generics {
+    let (mut count, mut tried) = (0, 0);
+    for generic in generics(module) {
+        if most <= tried {
+            break;
+        }
         if !random.chance(60) {
             continue;
         }
+        tried += 1;
         let schedule = draw(generic, random);
         schedule.set(generic.op());
-        let before = received.borrow().len();
-        if cpu::BACKEND.lower_to(module, options, Stage::Llvm).is_ok() {
+        let context = mlir::context_of(generic.op());
+        let (handler, received) = report::collect(context);
+        let lowered = cpu::BACKEND.lower_to(module, options, Stage::Llvm);
+        context.detach_diagnostic_handler(handler);
+        if lowered.is_ok() {
             count += schedule.steps.len();
             continue;
         }
-        let found = received.borrow();
-        let messages: Vec<_> = found[before..].iter().map(|it| it.message.clone()).collect();
+        let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
         if !messages.iter().any(|it| REFUSED.iter().any(|refused| it.contains(refused))) {
             return Err(format!("{schedule}: {}", messages.join("\n")));
         }
@@ -59,6 +69,9 @@ pub fn schedule<'c>(
     }
     Ok(count)
 }
+
+/// The sizes of tiles.
+const SIZES: [i64; 5] = [1, 2, 3, 4, 7];
 
 fn draw(generic: Generic, random: &mut Random) -> Schedule {
     let ir = Context::new();
@@ -70,7 +83,7 @@ fn draw(generic: Generic, random: &mut Random) -> Schedule {
         let mut sizes = Vec::new();
         for name in names.iter().chain(&ranges) {
             if random.chance(50) {
-                sizes.push((name.clone(), *random.pick(&[1, 2, 3, 4, 7])));
+                sizes.push((name.clone(), SIZES[random.weighted(&[1, 3, 3, 3, 2])]));
             }
         }
         if !sizes.is_empty() {
