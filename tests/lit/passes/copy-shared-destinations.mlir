@@ -76,3 +76,23 @@ func.func @passed_on(%x: tensor<4xf32>, %p: i1) -> (tensor<4xf32>, tensor<4xf32>
   }
   return %r, %x : tensor<4xf32>, tensor<4xf32>
 }
+
+// One branch yields a tensor twice, and the other one two tensors: the results have a buffer each.
+// CHECK-LABEL: func.func @twice(
+// CHECK:         scf.if
+// CHECK:           %[[C:.*]] = imap.generic
+// CHECK:           %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[C]])
+// CHECK:           scf.yield %[[COPY]], %[[C]]
+func.func @twice(%x: tensor<4xf32>, %y: tensor<4xf32>, %p: i1) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r:2 = scf.if %p -> (tensor<4xf32>, tensor<4xf32>) {
+    %empty = tensor.empty() : tensor<4xf32>
+    %c = imap.generic (d0) domain: d0 in [0, 3] ins(%x[3 - d0] : tensor<4xf32>) outs(%empty[d0] : tensor<4xf32>) {
+    ^bb0(%in: f32):
+      imap.yield %in : f32
+    } -> tensor<4xf32>
+    scf.yield %c, %c : tensor<4xf32>, tensor<4xf32>
+  } else {
+    scf.yield %x, %y : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}

@@ -7,7 +7,7 @@
 //! there. If the operation stores all of the destination without reading it, a new destination stands
 //! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads,
 //! if it is computed or another branch computes one in its place: another branch may write to the buffer
-//! of the result.
+//! of the result. A tensor that a branch yields twice is read later by the second result.
 //!
 //! Before:
 //!
@@ -66,7 +66,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(op);
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
-        if (is_computed(tensor) || joins_computed(op, number)) && place < last {
+        let is_used_later = place < last || mlir::operands(op)[number + 1..].contains(&tensor);
+        if (is_computed(tensor) || joins_computed(op, number)) && is_used_later {
             let is_read = imap::destinations(op).is_none_or(|inits| {
                 let number = number + inits.len() - op.operand_count();
                 AnyIndexed::cast(op).is_some_and(|it| it.reads_destination(number))
