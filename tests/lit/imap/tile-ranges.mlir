@@ -104,6 +104,22 @@ func.func @rows(%x: tensor<8x32xf32>, %y: tensor<32x5xf32>) -> tensor<8x5xf32> {
   return %r : tensor<8x5xf32>
 }
 
+// -----
+
+// The last dimension with several elements is the row.
+// CHECK-LABEL: func.func @unit
+// CHECK: tensor.empty() : tensor<8x48x1xf32>
+// CHECK: imap.generic (i)[k]
+func.func @unit(%x: tensor<8x32x1xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = imap.generic (i)[k] domain: i in [0, 7], k in [0, 31] ins(%x[i, k, 0] : tensor<8x32x1xf32>)
+      outs(%e[i] : tensor<8xf32>) fold [add f32] attributes {imap.schedule = #imap.schedule<pack in 0>} {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+
 //--- choose.mlir
 // Rows that are a page apart are copied, and rows that are a little more apart are not.
 // CHECK-LABEL: func.func @aliased
@@ -188,7 +204,7 @@ func.func @missing(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 
 func.func @unbounded(%x: tensor<?xf32>, %n: index) -> tensor<8xf32> {
   %e = tensor.empty() : tensor<8xf32>
-  // expected-error @below {{the schedule packs input 0, of which an extent has no known bound}}
+  // expected-error @below {{the schedule packs input 0, which is not known to have less than 16777216 elements; cut it by a step before}}
   %r = imap.generic (i) domain: i in [0, 7] ins(%x[i] : tensor<?xf32>) outs(%e[i] : tensor<8xf32>)
       attributes {imap.schedule = #imap.schedule<pack in 0>} {
   ^bb0(%a: f32):

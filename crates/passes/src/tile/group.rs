@@ -5,7 +5,7 @@
 //! to a dimension of each member: one index of a reader needs exactly one index of its producer. So nothing is
 //! computed twice. Other dimensions and all ranges are not tiled.
 
-use super::pack::{LINE_BYTES, MIN_LINES};
+use super::pack::{LINE_BYTES, MAX_ELEMENTS, MIN_LINES};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -290,7 +290,7 @@ impl<'c> Member<'c> {
             limits.min_columns <= reuse
                 && distance.is_some_and(|it| it != 0 && it.is_multiple_of(limits.set_bytes.max(1)))
         };
-        let rows = self.extent(ir, Var::Dim(*row)).unwrap_or(0);
+        let rows = self.num_rows(ir, product, &Sizes::new());
         let factors = self.other_factors(ir, product).filter(|(_, access)| is_aliased(access));
         let factors = factors.map(|(number, _)| number);
         if limits.min_rows <= rows { factors.collect() } else { Vec::new() }
@@ -489,7 +489,10 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
         return None;
     }
     let Blocks { range, rows } = Blocks::of(ir, &member, product, limits);
-    let packed = member.aliased(ir, product, limits);
+    let part = rows.iter().map(|(dim, size)| (Var::Dim(*dim), *size));
+    let part = part.chain(range.map(|(range, values)| (Var::Range(range), values)));
+    let is_small = member.other_bytes(ir, product, &part.collect()) <= MAX_ELEMENTS as u64;
+    let packed = if is_small { member.aliased(ir, product, limits) } else { Vec::new() };
     (range.is_some() || !rows.is_empty() || !packed.is_empty()).then(|| Group {
         root,
         members: Vec::new(),

@@ -6,7 +6,7 @@
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 
-use super::pack::{LINE_BYTES, scratch};
+use super::pack::{LINE_BYTES, MAX_ELEMENTS, scratch};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
@@ -24,16 +24,12 @@ use tc_ir::{
 /// Lets an operation read a copy of the input of a number.
 ///
 /// # Errors
-/// There is no such input, or no bound of its extents is known.
+/// There is no such input, or it is not known to be small.
 pub(super) fn copy_rows(ir: &Context, op: AnyIndexed, input: usize) -> Result<(), String> {
     let inputs = op.inputs();
     let value = *inputs.get(input).ok_or_else(|| {
         format!("the schedule packs input {input}, and the operation has {}", inputs.len())
     })?;
-    if mlir::shape(value.r#type()).contains(&Some(0)) {
-        // A slice of nothing is no slice upstream.
-        return Ok(());
-    }
     let builder = Builder::before(op.op()).located(op.op().location());
     let intervals = op.domain(ir).intervals(ir);
     let (mut spans, mut memory, mut dims, mut sizes) = (vec![], vec![], vec![], vec![]);
@@ -44,12 +40,7 @@ pub(super) fn copy_rows(ir: &Context, op: AnyIndexed, input: usize) -> Result<()
                 let size = builder.dim(value, dim);
                 let extent = extent_expr(ir, &op.runtimes(), value, dim);
                 let bounds = extent.map(|it| ir.interval_of(it, &|var| intervals.of(var)));
-                let most = bounds.map(|it| it.hi).filter(|most| *most < i64::MAX);
-                let most = most.ok_or_else(|| {
-                    format!(
-                        "the schedule packs input {input}, of which an extent has no known bound"
-                    )
-                })?;
+                let most = bounds.map_or(i64::MAX, |it| it.hi.max(0));
                 let last = ir.wrap(ir.runtime(sizes.len() as u32)) - 1;
                 sizes.push((size, Variable::bounded(ir, Interval::new(0, most))));
                 (Index::Value(size), most, last.expr())
@@ -59,10 +50,23 @@ pub(super) fn copy_rows(ir: &Context, op: AnyIndexed, input: usize) -> Result<()
         memory.push(Some(most));
         dims.push(Variable::between(ir.constant(0), last));
     }
+    if memory.contains(&Some(0)) {
+        // A slice of nothing is no slice upstream.
+        return Ok(());
+    }
+    let elements = memory.iter().flatten().fold(1, |all: i64, it| all.saturating_mul(*it));
+    if MAX_ELEMENTS < elements {
+        return Err(format!(
+            "the schedule packs input {input}, which is not known to have less than {MAX_ELEMENTS} elements; \
+             cut it by a step before"
+        ));
+    }
     let element = mlir::element_type(value.r#type());
-    if let [_, .., Some(row)] = &mut memory[..] {
+    let is_row = |dim: &usize| memory[*dim] != Some(1);
+    if let Some(row) = (1..memory.len()).rev().find(is_row) {
         let per_line = (LINE_BYTES / i64::from(mlir::byte_width(element).max(1))).max(1) as u64;
-        *row = ((*row as u64).next_multiple_of(per_line) + per_line) as i64;
+        let padded = memory[row].unwrap_or(1) as u64;
+        memory[row] = Some((padded.next_multiple_of(per_line) + per_line) as i64);
     }
     let memory = builder.value("tensor.empty", &[], mlir::tensor_type(&memory, element));
     let copy = mlir::result(build_extract_slice(&builder, memory, &spans), 0);

@@ -94,7 +94,7 @@ const VECTORS: i64 = 2;
 /// Bytes that each row of an operand brings to the cache.
 pub(super) const LINE_BYTES: i64 = 64;
 /// The most elements of a copy: 64 MB of floats.
-const MAX_ELEMENTS: i64 = 1 << 24;
+pub(super) const MAX_ELEMENTS: i64 = 1 << 24;
 
 /// The limits of a machine.
 #[derive(Copy, Clone)]
