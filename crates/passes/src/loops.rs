@@ -1,7 +1,7 @@
 //! Builders of `scf` loops and of the memory that they use.
 
 use crate::analysis::cost::SCRATCH;
-use melior::ir::{Attribute, Type, r#type::MemRefType};
+use melior::ir::{Attribute, Type, operation::OperationLike, r#type::MemRefType};
 use tc_dialects::mlir::{self, Builder, Op, Val};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
@@ -113,9 +113,13 @@ pub fn build_while<'c>(
     mlir::results(builder.op_with("scf.while", inits, &types, &[], vec![before, after]))
 }
 
-/// Whether an operation is in a parallel loop.
+/// The attribute of a function that parallel loops call.
+pub const IN_THREAD: &str = "tc.in_thread";
+
+/// Whether an operation is in a parallel loop, or in a function that one calls.
 pub fn is_in_parallel(op: Op) -> bool {
     ["scf.parallel", "scf.forall"].iter().any(|it| mlir::ancestor(op, it).is_some())
+        || mlir::ancestor(op, "func.func").is_some_and(|it| it.has_attribute(IN_THREAD))
 }
 
 /// Emits `scf.parallel` over loops given by lower bound, excluded upper bound and step.

@@ -193,6 +193,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     if codegen.profile {
         passes.push("time-kernels");
     }
+    // A nest of one operation stays whole.
+    passes.push("imap-outline-functions{max-operations=1 max-loops=8}");
     let loops = in_functions(&[&loops, "canonicalize", "cse"]);
     passes.extend([
         &*loops,

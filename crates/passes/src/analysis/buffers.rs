@@ -9,6 +9,8 @@ use tc_dialects::mlir::{self, Op, Val};
 
 /// The attribute of a function of the program that others of its module call.
 pub(crate) const CALLEE: &str = "tc.callee";
+/// The attribute of functions that `imap-outline-functions` makes.
+pub(crate) const OUTLINED: &str = "tc.outlined";
 /// The attribute of a function that computes the bytes of the workspace of another one.
 pub(crate) const IS_WORKSPACE: &str = "tc.workspace";
 /// The attribute of calls that give the status of a device.
@@ -91,6 +93,10 @@ fn roots(value: Val) -> Option<HashSet<usize>> {
         let Some(op) = mlir::defining_op(value) else {
             let around = mlir::argument_parent(value)?;
             match mlir::name(around) {
+                // Other arguments of an outlined function may be one buffer.
+                "func.func" if around.has_attribute(OUTLINED) && !is_noalias(value) => {
+                    found.insert(mlir::op_key(around));
+                }
                 "func.func" => {
                     found.insert(mlir::value_key(value));
                 }

@@ -237,7 +237,18 @@ fn prepare(ir: &Context, op: Op) -> Result<(), Failure> {
         schedule.steps.remove(0);
     };
     schedule.set(op);
-    let (Some(sizes), Some(generic)) = (sizes, Generic::cast(op)) else { return Ok(()) };
+    let Some(sizes) = sizes else { return Ok(()) };
+    if let Some(step @ Step::Forall(_)) = schedule.steps.first() {
+        let parallel = tiling::parallel_loops(root);
+        let mut cut = sizes.iter().zip(parallel).zip(variable_names(&root.domain(ir)));
+        if let Some((_, name)) = cut.find(|((size, parallel), _)| **size != 0 && !parallel) {
+            let message = format!(
+                "the operation cannot be computed by '{step}': tiles along '{name}' depend on each other; use 'tile'"
+            );
+            return Err(fail(op, message));
+        }
+    }
+    let Some(generic) = Generic::cast(op) else { return Ok(()) };
     let num_dims = generic.frozen_domain().counts().0;
     let accumulators = generic.accumulators();
     let mut starts = accumulators.iter().enumerate();

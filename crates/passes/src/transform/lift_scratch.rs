@@ -32,10 +32,8 @@
 //!
 //! A function is inlined if it allocates memory of a size that it computes, or in a parallel loop.
 
-use super::{
-    deallocate_local_buffers::MANUAL, inline_calls::inline_call, outline_functions::OUTLINED,
-};
-use crate::analysis::buffers::argument_attributes;
+use super::{deallocate_local_buffers::MANUAL, inline_calls::inline_call};
+use crate::analysis::buffers::{OUTLINED, argument_attributes};
 use melior::ir::{ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::HashMap;
 use tc_dialects::{

@@ -30,7 +30,9 @@
 //! An operation is an operation of `imap`, or an outermost `scf.for` or `scf.parallel`. An `scf.for` with more than
 //! `max-loops` nested loops, such as the loop of a whole program, is not outlined, but the operations in its body are. A
 //! loop that yields a buffer, or that calls functions of the program, is not outlined. Nor is a loop of the program whose
-//! operations are to be measured: their work is noted (`note-work`), and that of the loop is not.
+//! operations are to be measured: their work is noted (`note-work`), and that of the loop is not. Loops in a function that
+//! the pass has made before are divided the same way, so that LLVM gets several small functions, and equal operations in
+//! a loop over tiles become one. In a parallel loop, such a function has no parallel loops of its own (`tc.in_thread`).
 //!
 //! The outlined function takes each used value as an argument, except small constants and views with computed offsets:
 //! it contains copies of these. Buffers are passed as pointers if all their sizes, strides and offsets are constant. The
@@ -40,8 +42,11 @@
 //! contain. An operation of `imap` counts as eight loops.
 //! Remark: how many operations were outlined, and to how many functions.
 
-use crate::analysis::buffers::{
-    VIEWS, argument_attributes, buffers_alone, is_pointer, values_from_outside,
+use crate::{
+    analysis::buffers::{
+        OUTLINED, VIEWS, argument_attributes, buffers_alone, is_pointer, values_from_outside,
+    },
+    loops::{IN_THREAD, is_in_parallel},
 };
 use melior::ir::{
     Attribute, Type, ValueLike,
@@ -77,8 +82,6 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
-/// The attribute of functions that this pass makes.
-pub(crate) const OUTLINED: &str = "tc.outlined";
 /// Loops that make a nest.
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
 /// The elements of constants that are copied rather than passed, so that LLVM knows them.
@@ -151,12 +154,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 /// The operations that become functions: a loop with at most `max_loops` nested loops, or the operations in its body. A
-/// parallel loop is always outlined as a whole, because its body runs in one thread.
+/// parallel loop of the program is always outlined as a whole.
 fn find<'c>(op: Op<'c>, max_loops: i64, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
+            let is_whole = mlir::is(inner, "scf.parallel")
+                && mlir::ancestor(inner, "func.func").is_some_and(|it| !it.has_attribute(OUTLINED));
             let is_nest = || {
-                mlir::is(inner, "scf.parallel")
+                is_whole
                     || is_loop(inner)
                         && num_loops(inner) <= max_loops
                         && !is_around_noted(inner)
@@ -231,6 +236,8 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let copy = inside.copy(op, &mut map);
     inside.op("func.return", &mlir::results(copy), &[]);
 
+    let unit = Attribute::unit(context);
+    let is_in_thread = is_in_parallel(op).then_some((IN_THREAD, unit));
     let alone = buffers_alone(&passed).unwrap_or_default();
     let mut alone = alone.chars().map(|digit| digit == '1');
     let attributes = passed.iter().map(|value| {
@@ -239,7 +246,6 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     });
     let attributes: Vec<_> = attributes.collect();
     let ty: Type = FunctionType::new(context, &types, &result_types).into();
-    let unit = Attribute::unit(context);
     let are_pointers = passed.iter().all(|value| is_pointer(value.r#type()));
     let convention = are_pointers.then_some(("llvm.bareptr", unit));
     // LLVM inlines a function with one caller otherwise.
@@ -257,7 +263,7 @@ fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
         "func.func",
         &[],
         &[],
-        &[&properties[..], convention.as_slice()].concat(),
+        &[&properties[..], convention.as_slice(), is_in_thread.as_slice()].concat(),
         vec![region],
     );
     (outlined, passed)

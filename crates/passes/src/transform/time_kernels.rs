@@ -7,9 +7,9 @@
 
 use super::{
     note_work::{self, Amounts},
-    outline_functions::{OUTLINED, is_operation},
+    outline_functions::is_operation,
 };
-use crate::analysis::cost::work;
+use crate::analysis::{buffers::OUTLINED, cost::work};
 use melior::ir::{Attribute, Region, operation::OperationLike, r#type::FunctionType};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tc_dialects::{

@@ -15,6 +15,7 @@ pub(in crate::convert) mod tiling;
 pub(in crate::convert) mod vectors;
 pub(in crate::convert) mod work;
 
+use crate::loops::is_in_parallel;
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
     mlir::{self, Op},
@@ -82,7 +83,7 @@ impl Choices {
 
     /// Those for an operation: one level of loops is for threads.
     pub fn inside(self, op: Op) -> Self {
-        let parallel = self.parallel && mlir::ancestor(op, "scf.parallel").is_none();
+        let parallel = self.parallel && !is_in_parallel(op);
         Self { parallel, ..self }
     }
 }
