@@ -28,3 +28,20 @@ func.func @scratch(%x: memref<40x8xf32>, %y: memref<40x8xf32>) {
   }
   return
 }
+
+// Canonicalization keeps a scope with calls.
+// CHECK-LABEL: func.func @calls(
+// CHECK:         omp.parallel {
+// CHECK-NOT:       alloca_scope
+// CHECK:           func.call @callee
+func.func private @callee(%x: memref<8xf32>)
+func.func @calls(%x: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c40 = arith.constant 40 : index
+  scf.parallel (%i) = (%c0) to (%c40) step (%c1) {
+    func.call @callee(%x) : (memref<8xf32>) -> ()
+    scf.reduce
+  }
+  return
+}

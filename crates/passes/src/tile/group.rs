@@ -257,23 +257,17 @@ impl<'c> Member<'c> {
         self.other_factors(ir, product).fold(0, |sum: u64, (_, it)| sum.saturating_add(count(it)))
     }
 
-    /// The longest range that may be cut, and its extent.
+    /// The range that may be cut, and its extent: the outermost one, so that the order of the fold stays.
     fn cut_range(&self, ir: &Context) -> Option<(u32, u64)> {
         can_open(ir, self.generic).ok()?;
-        let ranges = (0..self.view.domain.ranges.len() as u32).map(Var::Range);
-        let mut ranges = ranges.filter(|var| self.is_loop(ir, *var));
-        let is_free = |var: &Var| {
-            let constraints = &self.view.domain.constraints;
-            let mut guards = self.accesses().flat_map(|it| &it.guard).chain(constraints);
-            guards.all(|it| !mentions(ir, it.expr, *var))
-                && self.accesses().all(|it| is_plain(ir, it, *var))
-        };
-        let range = match self.generic.keeps_order() {
-            true => ranges.next().filter(is_free),
-            false => ranges.filter(is_free).max_by_key(|var| self.extent(ir, *var)),
-        };
-        let Var::Range(number) = range? else { return None };
-        Some((number, self.extent(ir, range?)?))
+        let ranges = 0..self.view.domain.ranges.len() as u32;
+        let number = ranges.into_iter().find(|number| self.is_loop(ir, Var::Range(*number)))?;
+        let var = Var::Range(number);
+        let constraints = &self.view.domain.constraints;
+        let mut guards = self.accesses().flat_map(|it| &it.guard).chain(constraints);
+        let is_free = guards.all(|it| !mentions(ir, it.expr, var))
+            && self.accesses().all(|it| is_plain(ir, it, var));
+        Some((number, self.extent(ir, var).filter(|_| is_free)?))
     }
 
     /// The factors of a product of which neighbouring rows start in one set of the first-level cache. A register block
@@ -302,7 +296,8 @@ impl<'c> Member<'c> {
         let shape = mlir::shape(access.value.r#type());
         for (expr, extent) in access.subscripts.iter().zip(shape).rev() {
             if mentions(ir, *expr, var) {
-                distance += ir.coefficient(*expr, var)?.checked_mul(stride)?;
+                let step = ir.coefficient(*expr, var)?.checked_mul(stride)?;
+                distance = i64::checked_add(distance, step)?;
             }
             stride = stride.checked_mul(extent?)?;
         }
@@ -491,6 +486,7 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
     let Blocks { range, rows } = Blocks::of(ir, &member, product, limits);
     let part = rows.iter().map(|(dim, size)| (Var::Dim(*dim), *size));
     let part = part.chain(range.map(|(range, values)| (Var::Range(range), values)));
+    // An element has at least one byte.
     let is_small = member.other_bytes(ir, product, &part.collect()) <= MAX_ELEMENTS as u64;
     let packed = if is_small { member.aliased(ir, product, limits) } else { Vec::new() };
     (range.is_some() || !rows.is_empty() || !packed.is_empty()).then(|| Group {
@@ -535,9 +531,11 @@ impl Blocks {
             let distance = member.distance(ir, access, Var::Range(range));
             distance.is_some_and(|it| MIN_LINES as u64 * LINE_BYTES as u64 <= it)
         });
-        let values = (4 * limits.shared_bytes / LINE_BYTES as u64).max(limits.min_row);
+        let lines = limits.shared_bytes.saturating_mul(4) / LINE_BYTES as u64;
+        let values = lines.max(limits.min_row);
         // The parts would be short otherwise.
-        if 2 * extent <= 3 * values || !(is_short || is_far) {
+        let is_long = values.saturating_mul(3) < extent.saturating_mul(2);
+        if !is_long || !(is_short || is_far) {
             return uncut;
         }
         let values = divisor(extent, values, values);

@@ -2,8 +2,9 @@
 //!
 //! `convert-scf-to-openmp` puts the body of a loop into a `memref.alloca_scope`, so that its stack memory is
 //! released after each iteration. Loops in such a scope cannot become branches (LLVM 22). This pass moves
-//! allocations of static size to the beginning of the parallel region. `canonicalize` then removes the
-//! scope. The iterations of a thread run one after the other, so that they can share the memory.
+//! allocations of static size to the beginning of the parallel region, and removes a scope without allocations;
+//! `canonicalize` would keep one with calls. The iterations of a thread run one after the other, so that they can share
+//! the memory.
 //!
 //! Before:
 //!
@@ -23,8 +24,7 @@
 //!   %buffer = memref.alloca() : memref<512xf32>
 //!   omp.wsloop {
 //!     omp.loop_nest (%i) : index = (%c0) to (%n) step (%c1) {
-//!       memref.alloca_scope {
-//!         ..
+//!       ..
 //! ```
 
 use melior::ir::operation::OperationLike;
@@ -43,10 +43,15 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
+const SCOPE: &str = "memref.alloca_scope";
+
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let mut allocations = Vec::new();
+    let (mut allocations, mut scopes) = (Vec::new(), Vec::new());
     mlir::walk(pass.op, &mut |op| {
-        let is_in_scope = || mlir::parent(op).is_some_and(|it| mlir::is(it, "memref.alloca_scope"));
+        if mlir::is(op, SCOPE) {
+            scopes.push(op);
+        }
+        let is_in_scope = || mlir::parent(op).is_some_and(|it| mlir::is(it, SCOPE));
         if mlir::is(op, "memref.alloca") && op.operand_count() == 0 && is_in_scope() {
             allocations.push(op);
         }
@@ -57,6 +62,16 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             .and_then(|block| mlir::ops(block).first().copied());
         if let Some(first) = first {
             mlir::move_before(op, first);
+        }
+    }
+    for scope in scopes.into_iter().filter(|it| it.result_count() == 0) {
+        let mut allocates = false;
+        mlir::walk(scope, &mut |op| allocates |= mlir::is(op, "memref.alloca"));
+        if let (false, Some(body)) = (allocates, mlir::body(scope, 0)) {
+            let terminator = mlir::terminator(body);
+            let inner = mlir::ops(body).into_iter().filter(|op| *op != terminator);
+            inner.for_each(|op| mlir::move_before(op, scope));
+            mlir::erase(scope);
         }
     }
     Ok(())
