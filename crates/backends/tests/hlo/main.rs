@@ -22,7 +22,7 @@ mod schedules;
 mod shared_results;
 mod special_values;
 
-use guard::{Side, guarded};
+use guard::{Side, guarded, side_of_threads};
 use tc_backends::{
     Error, Request, Session, Source,
     languages::hlo::{Array, arrays},
@@ -65,6 +65,7 @@ fn run_in(
             let inputs: Vec<_> = inputs.iter().map(|it| it.to_tensor().expect("it fits")).collect();
             executable.run(&inputs.iter().collect::<Vec<_>>())
         };
+        let side = side_of_threads(side, session.codegen().threads);
         let results = guarded(side, run).0.map_err(|error| error.to_string())?;
         let [_, shapes] = arrays(&module);
         let results = shapes.into_iter().zip(&results).map(|(shape, it)| Array::of(shape, it));

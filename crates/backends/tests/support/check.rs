@@ -1,7 +1,7 @@
 //! The check of one program: compiled in several ways, it computes what the interpreter does.
 
 use super::{
-    guard::{Side, guarded},
+    guard::{Side, guarded, side_of_threads},
     scheduled::route,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -124,6 +124,7 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
         for (run, side) in run.iter().flat_map(|run| sides.map(|side| (run, side))) {
             let inputs: Vec<_> = run.inputs.iter().collect();
             let place = || format!("{name} at {:?}", run.sizes);
+            let side = side_of_threads(side, codegen.threads);
             let (outputs, _) = guarded(side, || function.run(&inputs));
             let outputs = match outputs {
                 Ok(outputs) => outputs,

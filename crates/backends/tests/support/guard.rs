@@ -49,11 +49,17 @@ static START: AtomicUsize = AtomicUsize::new(0);
 /// The next page of the region that is free.
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
-/// Runs something with guarded memory. Also gives how many blocks it took.
-pub fn guarded<T>(side: Side, run: impl FnOnce() -> T) -> (T, usize) {
+/// The side for code of so many threads: none for several. OpenMP's runtime may ask for memory in a call, and uses
+/// the bytes for alignment as well.
+pub fn side_of_threads(side: Side, threads: usize) -> Option<Side> {
+    (threads == 1).then_some(side)
+}
+
+/// Runs something with guarded memory, unless there is no side. Also gives how many blocks it took.
+pub fn guarded<T>(side: impl Into<Option<Side>>, run: impl FnOnce() -> T) -> (T, usize) {
     reserve();
     COUNT.set(0);
-    SIDE.set(Some(side));
+    SIDE.set(side.into());
     let result = run();
     SIDE.set(None);
     (result, COUNT.get())

@@ -8,7 +8,7 @@
 use super::{
     from_environment,
     generator::{Program, generate},
-    guard::{Side, guarded},
+    guard::{Side, guarded, side_of_threads},
     scheduled::route,
 };
 use num_rational::BigRational;
@@ -98,6 +98,7 @@ pub fn check<V: Magnitude>(
         let (buffers, num_buffers) = guarded(side, || executable.buffers(&inputs));
         let mut buffers = buffers.map_err(failed)?;
         assert!(entry.outputs.len() <= num_buffers);
+        let side = side_of_threads(side, session.codegen().threads);
         let (called, temporaries) = guarded(side, || executable.call(&mut buffers));
         called.map_err(failed)?;
         counts.temporaries += temporaries;
