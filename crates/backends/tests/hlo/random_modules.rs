@@ -32,7 +32,7 @@ fn array(tensor: &Tensor) -> Array {
     integers(shape.element_type, &shape.dims, &values)
 }
 
-/// Why the results of a module, compiled in the way of a seed, are not those of the evaluator.
+/// Compiles a module in the way that the seed draws, and compares its results with the results of the evaluator.
 fn check(text: &str, inputs: &[Tensor], seed: u64) -> Result<(), String> {
     let (_, module, diagnostics) = hlo::read("random.hlo", text.as_bytes().to_vec());
     let Some(module) = module else {

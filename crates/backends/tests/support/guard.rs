@@ -55,7 +55,7 @@ pub fn side_of_threads(side: Side, threads: usize) -> Option<Side> {
     (threads == 1).then_some(side)
 }
 
-/// Runs something with guarded memory, unless there is no side. Also gives how many blocks it took.
+/// Runs a closure with guarded memory if a side is given. Returns its result and the number of guarded blocks.
 pub fn guarded<T>(side: impl Into<Option<Side>>, run: impl FnOnce() -> T) -> (T, usize) {
     reserve();
     COUNT.set(0);

@@ -134,7 +134,8 @@ def Imap_ScheduleAttr : Imap_Attr<"Schedule", "schedule"> {
     * `tile [i = 4, k = 16]` computes tiles of these extents one after the other, in `scf.for`. If it cuts a range of a
       fold, operations before and after the loops write the starts and apply the epilogue;
     * `forall [i = 4]` computes them in any order, in `scf.forall`;
-    * `pack in 0` copies an input, as far as the tile reads it, so that its rows start in different lines of the cache;
+    * `pack in 0` copies the part of input 0 that the tile reads. Neighbouring rows of the copy start in different sets
+      of the cache;
     * `order [i, k, j]` is the order of the loops over elements, outermost first. If a dimension comes after the ranges,
       a row along it is accumulated in memory;
     * `vector [i = 6, j = 32] lanes j` holds blocks of these extents in registers, in vectors along `j`.

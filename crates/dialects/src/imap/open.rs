@@ -96,8 +96,8 @@ pub fn can_open(ir: &Context, generic: Generic) -> Result<(), &'static str> {
     check_epilogue(ir, generic, &view)
 }
 
-/// Builds a fold without the epilogue of another one, with its body. `view` is that of `old`, changed; what the
-/// body does not read is left out.
+/// Builds a fold with the body of `old` and without its epilogue. `view` describes the new operation. Inputs that the
+/// body does not read are left out.
 pub fn build_fold<'c>(
     ir: &Context,
     builder: &Builder<'c>,
@@ -116,8 +116,9 @@ pub fn build_fold<'c>(
     new
 }
 
-/// Builds the operation that applies the epilogue of a fold to what was accumulated; without an epilogue, that copies
-/// it. `view` is that of the fold with the destinations of the new operation. [`check_epilogue`] has to hold.
+/// Builds the operation that applies the epilogue of a fold to accumulated values. Without an epilogue, the operation
+/// copies the values. `view` describes the fold, with the destinations of the new operation. The caller has checked
+/// the fold with [`check_epilogue`].
 pub fn build_finish<'c>(
     ir: &Context,
     builder: &Builder<'c>,
@@ -142,10 +143,10 @@ pub fn build_finish<'c>(
     finish
 }
 
-/// Rejects a fold of which the epilogue uses what is read per range.
+/// Checks that the epilogue of a fold can be an operation without ranges.
 ///
 /// # Errors
-/// It does.
+/// The epilogue uses a runtime variable that depends on a range variable.
 pub fn check_epilogue<'c>(
     ir: &Context,
     fold: Generic<'c>,

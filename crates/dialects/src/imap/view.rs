@@ -39,6 +39,21 @@ impl<'c> Access<'c> {
         self.guard.iter().map(|it| it.expr).chain(self.subscripts.iter().copied()).collect()
     }
 
+    /// The elements from the accessed element to that of the next value of a variable; `None` if that depends on the
+    /// values of variables or on dynamic extents.
+    pub fn step(&self, ir: &tc_ir::Context, var: Var) -> Option<i64> {
+        let shape = mlir::shape(self.value.r#type());
+        let (mut step, mut stride) = (0_i64, 1_i64);
+        for (expr, length) in self.subscripts.iter().zip(shape).rev() {
+            if ir.vars(*expr).contains(&var) {
+                let own = ir.coefficient(*expr, var)?.checked_mul(stride)?;
+                step = step.checked_add(own)?;
+            }
+            stride = stride.checked_mul(length?)?;
+        }
+        Some(step)
+    }
+
     /// Replaces variables.
     pub fn substitute(&mut self, ir: &tc_ir::Context, replacement: &dyn Fn(Var) -> Option<Expr>) {
         self.subscripts = ir.substitute_all(&self.subscripts, replacement);

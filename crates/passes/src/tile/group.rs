@@ -185,12 +185,14 @@ impl<'c> Member<'c> {
 
     /// The bytes of an access in one tile.
     fn tile_bytes(&self, ir: &Context, access: &Access, sizes: &Sizes) -> u64 {
-        let vars = ir.vars_of_all(&access.subscripts);
-        let extents = vars.into_iter().filter(|var| self.is_loop(ir, *var));
-        let count = extents
-            .map(|var| self.extent_in_tile(ir, var, sizes))
-            .fold(1, |product: u64, extent| product.saturating_mul(extent));
-        count.saturating_mul(element_bytes(access))
+        self.bytes(ir, access, &|var| self.extent_in_tile(ir, var, sizes))
+    }
+
+    /// The bytes of an access, given the number of values of each variable.
+    fn bytes(&self, ir: &Context, access: &Access, extent: &dyn Fn(Var) -> u64) -> u64 {
+        let vars = ir.vars_of_all(&access.subscripts).into_iter();
+        let extents = vars.filter(|var| self.is_loop(ir, *var)).map(extent);
+        extents.fold(element_bytes(access), u64::saturating_mul)
     }
 
     /// Whether tiles of the innermost loop access different elements.
@@ -245,16 +247,12 @@ impl<'c> Member<'c> {
 
     /// The bytes of these inputs in a tile.
     fn other_bytes(&self, ir: &Context, product: &Product, sizes: &BTreeMap<Var, u64>) -> u64 {
-        let count = |access: &Access| {
-            let vars = ir.vars_of_all(&access.subscripts).into_iter();
-            let vars = vars.filter(|var| self.is_loop(ir, *var));
-            let extents = vars.map(|var| {
-                let extent = self.extent(ir, var).unwrap_or(LARGE);
-                sizes.get(&var).map_or(extent, |size| extent.min(*size))
-            });
-            extents.fold(element_bytes(access), u64::saturating_mul)
+        let extent = |var| {
+            let whole = self.extent(ir, var).unwrap_or(LARGE);
+            sizes.get(&var).map_or(whole, |size| whole.min(*size))
         };
-        self.other_factors(ir, product).fold(0, |sum: u64, (_, it)| sum.saturating_add(count(it)))
+        let bytes = self.other_factors(ir, product).map(|(_, it)| self.bytes(ir, it, &extent));
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// The range that may be cut, and its extent: the outermost one, so that the order of the fold stays.
@@ -280,7 +278,7 @@ impl<'c> Member<'c> {
             let others = self.view.looping_dims(ir).into_iter().filter(|dim| !vars.contains(dim));
             let extents = others.map(|dim| self.extent(ir, dim).unwrap_or(1));
             let reuse = extents.fold(1, u64::saturating_mul);
-            let distance = self.distance(ir, access, Var::Dim(*row));
+            let distance = byte_step(ir, access, Var::Dim(*row));
             limits.min_columns <= reuse
                 && distance.is_some_and(|it| it != 0 && it.is_multiple_of(limits.set_bytes.max(1)))
         };
@@ -288,20 +286,6 @@ impl<'c> Member<'c> {
         let factors = self.other_factors(ir, product).filter(|(_, access)| is_aliased(access));
         let factors = factors.map(|(number, _)| number);
         if limits.min_rows <= rows { factors.collect() } else { Vec::new() }
-    }
-
-    /// The bytes from an element of an input to that of the next value of a variable; `None` if they are not constant.
-    fn distance(&self, ir: &Context, access: &Access, var: Var) -> Option<u64> {
-        let (mut distance, mut stride) = (0, element_bytes(access) as i64);
-        let shape = mlir::shape(access.value.r#type());
-        for (expr, extent) in access.subscripts.iter().zip(shape).rev() {
-            if mentions(ir, *expr, var) {
-                let step = ir.coefficient(*expr, var)?.checked_mul(stride)?;
-                distance = i64::checked_add(distance, step)?;
-            }
-            stride = stride.checked_mul(extent?)?;
-        }
-        Some(distance.unsigned_abs())
     }
 
     /// The rows of a product in one tile.
@@ -385,6 +369,11 @@ impl<'c> Member<'c> {
         }
         Some(work)
     }
+}
+
+/// The bytes from the accessed element to that of the next value of a variable; `None` if they are not constant.
+fn byte_step(ir: &Context, access: &Access, var: Var) -> Option<u64> {
+    access.step(ir, var)?.unsigned_abs().checked_mul(element_bytes(access))
 }
 
 fn element_bytes(access: &Access) -> u64 {
@@ -500,7 +489,6 @@ pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Gro
 }
 
 /// The blocks in which a product is computed.
-#[derive(Default)]
 struct Blocks {
     /// A range variable that is cut first, and how many of its values are in a block.
     range: Option<(u32, u64)>,
@@ -528,7 +516,7 @@ impl Blocks {
         let is_short = is_large && (whole.is_none() || count < all.min(FEW_ROWS * limits.min_rows));
         let mut factors = member.view.inputs.iter();
         let is_far = factors.any(|access| {
-            let distance = member.distance(ir, access, Var::Range(range));
+            let distance = byte_step(ir, access, Var::Range(range));
             distance.is_some_and(|it| MIN_LINES as u64 * LINE_BYTES as u64 <= it)
         });
         let lines = limits.shared_bytes.saturating_mul(4) / LINE_BYTES as u64;

@@ -276,9 +276,11 @@ fn scaled<'c>(b: &Builder<'c>, value: &[Val<'c>], scale: f64) -> Scalar<'c> {
     value.iter().map(|x| b.value("arith.mulf", &[*x, factor], x.r#type())).collect()
 }
 
-/// A transform of `2 * half` real numbers `x`, as one of the pairs `x[2 * j] + i * x[2 * j + 1]`. With the transforms `E`
-/// and `O` of even and odd places, that of the pairs is `Z = E + i * O`, and the wanted one `X[k] = E[k] + w^k * O[k]`.
-/// Both parts are transforms of real numbers, so that `E[half - k]` is the conjugate of `E[k]`.
+/// A transform of `2 * half` real numbers `x`, computed from the complex numbers `x[2 * j] + i * x[2 * j + 1]`.
+///
+/// `E` is the transform of the even elements of `x`, and `O` the transform of the odd elements. The transform of the
+/// complex numbers is `Z = E + i * O`. The result is `X[k] = E[k] + w^k * O[k]`. `E` and `O` transform real numbers, so
+/// `E[half - k]` is the conjugate of `E[k]`.
 struct Pairs<'c> {
     half: i64,
     factors: Factors<'c>,

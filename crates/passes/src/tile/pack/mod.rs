@@ -243,15 +243,7 @@ impl<'a, 'c> Product<'a, 'c> {
 
     /// How far one step of a variable moves through the elements of a tensor; `None` if that depends on where it is.
     fn step(&self, access: &Access, var: Var) -> Option<i64> {
-        let shape = mlir::shape(access.value.r#type());
-        let (mut step, mut stride) = (0, 1_i64);
-        for (expr, length) in access.subscripts.iter().zip(shape).rev() {
-            if self.ir.vars(*expr).contains(&var) {
-                step += self.ir.coefficient(*expr, var)?.checked_mul(stride)?;
-            }
-            stride = stride.checked_mul(length?)?;
-        }
-        Some(step)
+        access.step(self.ir, var)
     }
 
     /// The bits of the widest element, of operands and of accumulators.
