@@ -63,3 +63,19 @@ func.func @kept(%x: tensor<8xi32>, %y: tensor<8xi32>) -> (tensor<8xi32>, tensor<
   } -> tensor<8xi32>
   return %s, %t : tensor<8xi32>, tensor<8xi32>
 }
+
+// -----
+
+// A NaN loses against the start of such a minimum.
+// CHECK-LABEL: func.func @least(
+// CHECK: %[[I:.*]] = arith.constant 0x7F800000 : f32
+// CHECK-NEXT: %[[M:.*]] = arith.minnumf %[[I]], %{{.*}} : f32
+// CHECK-NEXT: imap.yield %[[M]] : f32
+func.func @least(%x: tensor<8x1xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %s = imap.generic (i)[j] domain: i in [0, 7], j in [0, 0] ins(%x[i, j] : tensor<8x1xf32>) outs(%e[i] : tensor<8xf32>) fold [minf f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<8xf32>
+  return %s : tensor<8xf32>
+}

@@ -46,11 +46,12 @@ pub(super) fn unfold<'c>(ir: &Context, generic: Generic<'c>) -> Option<Generic<'
     let combined = accumulators.iter().zip(folded).map(|(accumulator, value)| {
         let start = match accumulator.start {
             Start::Constant(start) => inside.constant(accumulator.ty, start),
-            // A sum that starts from 0.0 is never -0.0.
-            _ if accumulator.kind == CombinerKind::Add && accumulator.rounds() => {
-                accumulator.build_identity(&inside)
-            }
-            _ => return value,
+            // A sum that starts from 0.0 is never -0.0, and a NaN loses against infinity.
+            _ => match accumulator.kind {
+                CombinerKind::MinF | CombinerKind::MaxF => accumulator.build_identity(&inside),
+                CombinerKind::Add if accumulator.rounds() => accumulator.build_identity(&inside),
+                _ => return value,
+            },
         };
         accumulator.kind.build(&inside, start, value)
     });
