@@ -2,6 +2,7 @@
 // RUN: tc-opt %s --limit-vectorization | FileCheck %s --check-prefix=DEFAULT
 // RUN: tc-opt %s --limit-vectorization=max-conditional-ops=2 --convert-scf-to-cf --convert-cf-to-llvm \
 // RUN:   --mlir-print-op-generic | FileCheck %s --check-prefix=LLVM
+// RUN: tc-opt %s --limit-vectorization=max-copied-ops=5 | FileCheck %s --check-prefix=COPIES
 
 // Only the innermost loop, and only if its branches are long.
 // CHECK-LABEL: func.func @branches(
@@ -92,4 +93,57 @@ func.func @many(%n: index, %a: f32, %o: memref<?xf32>) {
     memref.store %9, %o[%j] : memref<?xf32>
   }
   return
+}
+
+// LLVM would copy the inner loops of these: the loop carries a value between them, or has many operations.
+// COPIES-LABEL: func.func @around(
+// COPIES:         scf.for {{.*}} iter_args
+// COPIES-NEXT:      scf.for
+// COPIES-NOT:         loop_annotation
+// COPIES:           }
+// COPIES-NEXT:      scf.yield
+// COPIES-NEXT:    } {loop_annotation = #[[ANNOTATION:.*]]}
+// COPIES-NEXT:    scf.for
+// COPIES:         arith.subf
+// COPIES:         } {loop_annotation = #[[ANNOTATION]]}
+// The inner loop has few iterations, or there is little to copy.
+// COPIES-NEXT:    scf.for {{.*}} iter_args
+// COPIES-NOT:     loop_annotation
+// COPIES:         return
+func.func @around(%x: memref<64xf32>, %y: memref<64xf32>, %n: index) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = scf.for %i = %c0 to %c4 step %c2 iter_args(%all = %zero) -> (f32) {
+    %part = scf.for %j = %i to %n step %c1 iter_args(%a = %all) -> (f32) {
+      %v = memref.load %x[%j] : memref<64xf32>
+      %s = arith.addf %a, %v : f32
+      scf.yield %s : f32
+    }
+    scf.yield %part : f32
+  }
+  scf.for %i = %c0 to %c2 step %c1 {
+    scf.for %j = %c0 to %n step %c1 {
+      %v = memref.load %x[%j] : memref<64xf32>
+      %d = arith.subf %v, %sum : f32
+      %e = arith.mulf %d, %d : f32
+      memref.store %e, %y[%j] : memref<64xf32>
+    }
+  }
+  %few = scf.for %i = %c0 to %c4 step %c2 iter_args(%all = %zero) -> (f32) {
+    %part = scf.for %j = %c0 to %c4 step %c1 iter_args(%a = %all) -> (f32) {
+      %v = memref.load %x[%j] : memref<64xf32>
+      %s = arith.addf %a, %v : f32
+      scf.yield %s : f32
+    }
+    scf.yield %part : f32
+  }
+  scf.for %i = %c0 to %c2 step %c1 {
+    scf.for %j = %c0 to %n step %c1 {
+      memref.store %sum, %y[%j] : memref<64xf32>
+    }
+  }
+  return %sum, %few : f32, f32
 }

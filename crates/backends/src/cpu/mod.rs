@@ -70,7 +70,7 @@ impl Target for Cpu {
 
 impl Backend for Cpu {
     fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error> {
-        Ok(Box::new(Lowered::new(module, codegen)?.optimize()?))
+        Ok(Box::new(Lowered::new(module, codegen)?.translate()?))
     }
 
     fn forms(&self) -> &'static [Form] {
@@ -191,11 +191,11 @@ impl<'c> Lowered<'c> {
         Ok(Self { signatures, module: copy, kernels, codegen: codegen.clone() })
     }
 
-    /// Translates the module to LLVM IR and optimizes that.
+    /// Translates the module to LLVM IR.
     ///
     /// # Errors
-    /// LLVM rejects the machine or the generated code.
-    pub fn optimize(self) -> Result<Program, Error> {
+    /// LLVM rejects the machine, or the code calls unknown functions.
+    pub fn translate(self) -> Result<Program, Error> {
         let Self { signatures, module: lowered, kernels, codegen } = self;
         let start = Instant::now();
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
@@ -212,14 +212,13 @@ impl<'c> Lowered<'c> {
         module.add_entries(&names)?;
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         let parts = llvm::Parts::of(module)?;
-        parts.each(codegen.compile_threads, llvm::Module::optimize)?;
         let Codegen { threads, compile_threads, perf_map, .. } = codegen;
         let time = start.elapsed();
         Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map, time })
     }
 }
 
-/// A module compiled to optimized LLVM IR.
+/// A module as LLVM IR, which is optimized when code is wanted.
 pub struct Program {
     signatures: Vec<Signature>,
     parts: llvm::Parts,
@@ -232,6 +231,12 @@ pub struct Program {
     time: Duration,
 }
 
+impl Program {
+    fn whole<T>(&self, work: impl FnOnce(&llvm::Module) -> Result<T, Error>) -> Result<T, Error> {
+        self.parts.whole(self.compile_threads, work)
+    }
+}
+
 impl Artifact for Program {
     fn signatures(&self) -> &[Signature] {
         &self.signatures
@@ -239,9 +244,9 @@ impl Artifact for Program {
 
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
         match form {
-            Form::LlvmIr => self.parts.whole(|module| Ok(module.text().into_bytes())),
-            Form::Assembly => self.parts.whole(|it| it.emit(llvm::Artifact::Assembly)),
-            Form::Object => self.parts.whole(|it| it.emit(llvm::Artifact::Object)),
+            Form::LlvmIr => self.whole(|module| Ok(module.text().into_bytes())),
+            Form::Assembly => self.whole(|it| it.emit(llvm::Artifact::Assembly)),
+            Form::Object => self.whole(|it| it.emit(llvm::Artifact::Object)),
             Form::Ptx | Form::Cubin => Err(Error::Form { target: "cpu", form, forms: FORMS }),
         }
     }
@@ -253,7 +258,7 @@ impl Artifact for Program {
 
     fn load(&self) -> Result<Compiled, Error> {
         let start = Instant::now();
-        let emit = |part: &mut llvm::Module| part.emit(llvm::Artifact::Object);
+        let emit = |part: &llvm::Module| part.emit(llvm::Artifact::Object);
         let objects = self.parts.each(self.compile_threads, emit)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
         let kernels = self.kernels.as_deref();
@@ -338,7 +343,7 @@ mod tests {
         let mut objects = Vec::new();
         for compile_threads in [1, 3] {
             let codegen = Codegen { compile_threads, ..Codegen::default() };
-            let program = Lowered::new(&module, &codegen).and_then(Lowered::optimize);
+            let program = Lowered::new(&module, &codegen).and_then(Lowered::translate);
             let program = program.expect("the module compiles");
             assert!(1 < program.parts.len(), "the program has one part");
             objects.push(program.emit(Form::Object).expect("an object"));
@@ -382,7 +387,7 @@ mod tests {
         let context = tc_dialects::new_context();
         let module = Module::parse(&context, &chain(&[9, 20, 11])).expect("the module parses");
         let codegen = Codegen::default();
-        let program = Lowered::new(&module, &codegen).and_then(Lowered::optimize);
+        let program = Lowered::new(&module, &codegen).and_then(Lowered::translate);
         let object = program.expect("the module compiles").emit(Form::Object).expect("an object");
         let address = |name: &str| (name == "_tc_entry_f").then_some(0x1_0000_0000);
         let lines = perf_map::lines(&object, &address);

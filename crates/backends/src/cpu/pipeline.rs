@@ -195,7 +195,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     }
     // A nest of one operation stays whole.
     passes.push("imap-outline-functions{max-operations=1 max-loops=8}");
-    let loops = in_functions(&[&loops, "canonicalize", "cse"]);
+    let loops = in_functions(&[&loops, "cse", "canonicalize", "cse"]);
     passes.extend([
         &*loops,
         "deallocate-local-buffers",
@@ -206,7 +206,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         "bufferization-lower-deallocations",
         "convert-bufferization-to-memref",
         "expand-strided-copies",
-        "func.func(cse,canonicalize)",
+        "func.func(cse)",
         "hoist-deallocations",
         "imap-assign-buffers{allocate=true}",
         DROP_ATTRIBUTES,

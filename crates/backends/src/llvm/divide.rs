@@ -4,14 +4,13 @@
 //! The first part also contains all other functions. Every part contains its own copies of constants and built-ins. The
 //! division depends only on the module, so the generated code does not depend on the number of threads.
 
-use super::{CodeGenerator, Context, Module, OwnedModule, instructions};
+use super::{CodeGenerator, Context, Module, OwnedModule, instructions, link, name, read_lazily};
 use crate::backend::Error;
 use llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility,
     bit_reader::LLVMParseBitcodeInContext2,
     bit_writer::LLVMWriteBitcodeToMemoryBuffer,
     core::*,
-    linker::LLVMLinkModules2,
     prelude::{LLVMMemoryBufferRef, LLVMValueRef},
 };
 use std::{
@@ -33,8 +32,27 @@ const MIN_INSTRUCTIONS: usize = 500;
 // SAFETY: a module has an LLVM context and a code generator of its own, which no other thread has.
 unsafe impl Send for Module {}
 
-/// A module, or the parts of one.
-pub(crate) struct Parts(Vec<Mutex<Module>>);
+/// A module, or the parts of one. They are optimized when they are used.
+pub(crate) struct Parts(Vec<Mutex<Part>>);
+
+struct Part {
+    module: Module,
+    is_optimized: bool,
+}
+
+impl Part {
+    fn new(module: Module) -> Mutex<Self> {
+        Mutex::new(Self { module, is_optimized: false })
+    }
+
+    fn optimized(&mut self) -> Result<&Module, Error> {
+        if !self.is_optimized {
+            self.module.optimize()?;
+            self.is_optimized = true;
+        }
+        Ok(&self.module)
+    }
+}
 
 impl Parts {
     /// Divides a module that has not been optimized into parts of about the same size.
@@ -47,7 +65,7 @@ impl Parts {
         let total: usize = sizes.iter().map(|(size, _)| size).sum();
         let num_parts = (total / MIN_INSTRUCTIONS).min(MAX_PARTS).min(sizes.len());
         if num_parts < 2 {
-            return Ok(Self(vec![Mutex::new(module)]));
+            return Ok(Self(vec![Part::new(module)]));
         }
         // The largest first, each to the part with the least so far.
         sizes.sort_by_key(|(size, _)| Reverse(*size));
@@ -55,7 +73,7 @@ impl Parts {
         for (size, function) in sizes {
             let part = (0..num_parts).min_by_key(|part| filled[*part]).unwrap_or(0);
             filled[part] += size;
-            part_of.insert(module.name(function), part);
+            part_of.insert(name(function), part);
             // SAFETY: a function of the module.
             unsafe {
                 LLVMSetLinkage(function, LLVMLinkage::LLVMExternalLinkage);
@@ -66,26 +84,25 @@ impl Parts {
         let mut parts = vec![module];
         for _ in 1..num_parts {
             let (generator, context) = (CodeGenerator::new(&parts[0].target)?, Context::new());
-            let raw = bitcode.parse(&context)?;
             let (target, elsewhere) = (parts[0].target.clone(), parts[0].elsewhere.clone());
-            parts.push(Module { raw, generator, context, target, elsewhere });
+            // SAFETY: the bitcode outlives the loop, and all is read in it.
+            let all = unsafe { read_lazily(bitcode.bytes(), &context) }?;
+            // SAFETY: an empty module of the context, with the properties of the other one.
+            let raw = OwnedModule(unsafe {
+                let raw = LLVMModuleCreateWithNameInContext(c"".as_ptr(), context.raw);
+                LLVMSetTarget(raw, LLVMGetTarget(all.0));
+                LLVMSetDataLayout(raw, LLVMGetDataLayoutStr(all.0));
+                raw
+            });
+            let mut part = Module { raw: all, generator, context, target, elsewhere };
+            part.drop_others(&|name| part_of.get(name) == Some(&parts.len()));
+            let all = mem::replace(&mut part.raw, raw);
+            let is_linked = link(&part.raw, all);
+            part.context.check("cannot divide the program", !is_linked)?;
+            parts.push(part);
         }
-        for (number, part) in parts.iter_mut().enumerate() {
-            for function in part.functions() {
-                let name = part.name(function);
-                // SAFETY: a function of the part.
-                unsafe {
-                    let is_symbol = LLVMGetLinkage(function) == LLVMLinkage::LLVMExternalLinkage
-                        && LLVMIsDeclaration(function) == 0;
-                    if is_symbol && part_of.get(&name).copied().unwrap_or(0) != number {
-                        // LLVM drops such bodies.
-                        LLVMSetLinkage(function, LLVMLinkage::LLVMAvailableExternallyLinkage);
-                        part.elsewhere.push(name);
-                    }
-                }
-            }
-        }
-        Ok(Self(parts.into_iter().map(Mutex::new).collect()))
+        parts[0].drop_others(&|name| part_of.get(name).is_none_or(|part| *part == 0));
+        Ok(Self(parts.into_iter().map(Part::new).collect()))
     }
 
     /// The number of parts.
@@ -94,14 +111,14 @@ impl Parts {
         self.0.len()
     }
 
-    /// Does some work on each part, in so many threads. The results are in the order of the parts.
+    /// Does some work on each optimized part, in so many threads. The results are in the order of the parts.
     ///
     /// # Errors
     /// The first error of the work.
     pub fn each<T: Send>(
         &self,
         threads: usize,
-        work: impl Fn(&mut Module) -> Result<T, Error> + Sync,
+        work: impl Fn(&Module) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         let next = AtomicUsize::new(0);
         let run = || {
@@ -109,7 +126,7 @@ impl Parts {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(part) = self.0.get(number) else { return done };
-                done.push((number, work(&mut lock(part))));
+                done.push((number, lock(part).optimized().and_then(&work)));
             }
         };
         let mut done = thread::scope(|scope| {
@@ -128,25 +145,28 @@ impl Parts {
         done.into_iter().map(|(_, result)| result).collect()
     }
 
-    /// Uses the whole module.
+    /// Uses the whole module, the parts of which are optimized by so many threads.
     ///
     /// # Errors
-    /// The work's, or LLVM cannot read its own bitcode or link it.
-    pub fn whole<T>(&self, work: impl FnOnce(&Module) -> Result<T, Error>) -> Result<T, Error> {
+    /// The work's, or LLVM rejects a part, or cannot read its own bitcode or link it.
+    pub fn whole<T>(
+        &self,
+        threads: usize,
+        work: impl FnOnce(&Module) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.each(threads, |_| Ok(()))?;
         let [first, rest @ ..] = &self.0[..] else { unreachable!("a module has a part") };
         if rest.is_empty() {
-            return work(&lock(first));
+            return work(&lock(first).module);
         }
-        let target = lock(first).target.clone();
-        let elsewhere = lock(first).elsewhere.clone();
+        let target = lock(first).module.target.clone();
+        let elsewhere = lock(first).module.elsewhere.clone();
         let (generator, context) = (CodeGenerator::new(&target)?, Context::new());
-        let raw = Bitcode::of(&lock(first)).parse(&context)?;
+        let raw = Bitcode::of(&lock(first).module).parse(&context)?;
         for part in rest {
-            let part = Bitcode::of(&lock(part)).parse(&context)?;
-            // SAFETY: modules of one context; linking consumes the second one.
-            let failed = unsafe { LLVMLinkModules2(raw.0, part.0) } != 0;
-            mem::forget(part);
-            context.check("cannot link the parts of the program", failed)?;
+            let part = Bitcode::of(&lock(part).module).parse(&context)?;
+            let is_linked = link(&raw, part);
+            context.check("cannot link the parts of the program", !is_linked)?;
         }
         let whole = Module { raw, generator, context, target, elsewhere };
         for function in whole.functions() {
@@ -164,7 +184,25 @@ impl Parts {
     }
 }
 
-fn lock(part: &Mutex<Module>) -> MutexGuard<'_, Module> {
+impl Module {
+    /// Leaves the symbols that are not its own to other parts. LLVM drops their bodies.
+    fn drop_others(&mut self, is_own: &dyn Fn(&str) -> bool) {
+        for function in self.functions() {
+            let name = name(function);
+            // SAFETY: a function of the module.
+            unsafe {
+                let is_symbol = LLVMGetLinkage(function) == LLVMLinkage::LLVMExternalLinkage
+                    && LLVMIsDeclaration(function) == 0;
+                if is_symbol && !is_own(&name) {
+                    LLVMSetLinkage(function, LLVMLinkage::LLVMAvailableExternallyLinkage);
+                    self.elsewhere.push(name);
+                }
+            }
+        }
+    }
+}
+
+fn lock(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
     part.lock().expect("a thread that fails ends the work")
 }
 
@@ -186,6 +224,14 @@ impl Bitcode {
     fn of(module: &Module) -> Self {
         // SAFETY: the module is alive.
         Self(unsafe { LLVMWriteBitcodeToMemoryBuffer(module.raw.0) })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the buffer has this size.
+        unsafe {
+            let start = LLVMGetBufferStart(self.0).cast::<u8>();
+            std::slice::from_raw_parts(start, LLVMGetBufferSize(self.0))
+        }
     }
 
     fn parse(&self, context: &Context) -> Result<OwnedModule, Error> {

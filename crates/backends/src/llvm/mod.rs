@@ -13,7 +13,7 @@ use crate::backend::Error;
 use llvm_sys::{
     LLVMInlineAsmDialect, LLVMLinkage, LLVMModule, LLVMOpcode, LLVMTypeKind,
     analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
-    bit_reader::LLVMParseBitcodeInContext2,
+    bit_reader::LLVMGetBitcodeModuleInContext2,
     core::*,
     error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
     linker::LLVMLinkModules2,
@@ -28,11 +28,12 @@ use llvm_sys::{
     transforms::pass_builder::*,
 };
 use std::{
+    collections::HashSet,
     ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
-    ptr,
+    mem, ptr,
     sync::Once,
 };
-use substitute::{CONVERSIONS, Element, substitute};
+use substitute::{Element, conversions, substitute};
 use tc_dialects::mlir::Op;
 use tc_passes::target::Machine;
 
@@ -108,22 +109,81 @@ fn element(ty: LLVMTypeRef) -> Option<Element> {
         }
     };
     match kind {
-        LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => Some(Element::Half),
+        LLVMTypeKind::LLVMHalfTypeKind => Some(Element::Half),
+        LLVMTypeKind::LLVMBFloatTypeKind => Some(Element::BFloat),
         LLVMTypeKind::LLVMFloatTypeKind => Some(Element::Single),
         LLVMTypeKind::LLVMDoubleTypeKind => Some(Element::Double),
         _ => None,
     }
 }
 
-/// Whether the result or an operand of an instruction has such elements.
-fn touches(instruction: LLVMValueRef, elements: Element) -> bool {
+/// The elements of the result of an instruction and of its operands.
+fn elements_of(instruction: LLVMValueRef) -> impl Iterator<Item = Element> {
     // SAFETY: an instruction of a module that is alive, and as many operands as it has.
     unsafe {
         let count = LLVMGetNumOperands(instruction).max(0) as c_uint;
-        let operands = (0..count).map(|number| LLVMGetOperand(instruction, number));
-        let mut values = operands.filter(|it| !it.is_null()).chain([instruction]);
-        values.any(|value| element(LLVMTypeOf(value)) == Some(elements))
+        let operands = (0..count).map(move |number| LLVMGetOperand(instruction, number));
+        let values = operands.filter(|it| !it.is_null()).chain([instruction]);
+        values.filter_map(|value| element(LLVMTypeOf(value)))
     }
+}
+
+/// The built-in that a remainder of floats is.
+fn fmod(remainder: LLVMValueRef) -> &'static str {
+    // SAFETY: an instruction of a module that is alive.
+    match element(unsafe { LLVMTypeOf(remainder) }) {
+        Some(Element::Double) => "tc_fmod_f64",
+        _ => "tc_fmod_f32",
+    }
+}
+
+/// The functions of a module.
+fn functions(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
+    let mut found = Vec::new();
+    // SAFETY: the module is alive.
+    unsafe {
+        let mut next = LLVMGetFirstFunction(module);
+        while !next.is_null() {
+            found.push(next);
+            next = LLVMGetNextFunction(next);
+        }
+    }
+    found
+}
+
+/// The name of a function or a variable.
+fn name(value: LLVMValueRef) -> String {
+    let mut length = 0;
+    // SAFETY: a value of a module that is alive, whose name has this length.
+    unsafe {
+        let text = LLVMGetValueName2(value, &mut length);
+        let bytes = std::slice::from_raw_parts(text.cast::<u8>(), length);
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+/// Reads a module whose functions are read when they are linked.
+///
+/// # Safety
+/// The bitcode must outlive the module.
+unsafe fn read_lazily(bitcode: &[u8], context: &Context) -> Result<OwnedModule, Error> {
+    let mut module = ptr::null_mut();
+    // SAFETY: as for this function. The module owns the buffer, not the bitcode.
+    let failed = unsafe {
+        let (data, size) = (bitcode.as_ptr().cast(), bitcode.len());
+        let buffer = LLVMCreateMemoryBufferWithMemoryRange(data, size, c"".as_ptr(), 0);
+        LLVMGetBitcodeModuleInContext2(context.raw, buffer, &mut module) != 0
+    };
+    context.check("cannot read bitcode", failed)?;
+    Ok(OwnedModule(module))
+}
+
+/// Moves what another module of the same context defines into a module.
+fn link(module: &OwnedModule, other: OwnedModule) -> bool {
+    // SAFETY: both are alive; linking consumes the second one.
+    let failed = unsafe { LLVMLinkModules2(module.0, other.0) } != 0;
+    mem::forget(other);
+    !failed
 }
 
 /// Text for C. A NUL byte cannot occur in what LLVM is given: names and triples that
@@ -331,16 +391,7 @@ impl Module {
 
     /// The functions of the module.
     fn functions(&self) -> Vec<LLVMValueRef> {
-        let mut found = Vec::new();
-        // SAFETY: the module is alive.
-        unsafe {
-            let mut next = LLVMGetFirstFunction(self.raw.0);
-            while !next.is_null() {
-                found.push(next);
-                next = LLVMGetNextFunction(next);
-            }
-        }
-        found
+        functions(self.raw.0)
     }
 
     /// The global variables of the module.
@@ -363,7 +414,7 @@ impl Module {
     /// 2^64 - 1. An empty piece of assembly gives a zero that LLVM knows nothing of.
     fn hide_sign_bits(&self) {
         let kernels = self.functions().into_iter();
-        for function in kernels.filter(|it| !self.name(*it).starts_with(BUILTIN_PREFIX)) {
+        for function in kernels.filter(|it| !name(*it).starts_with(BUILTIN_PREFIX)) {
             // SAFETY: functions and instructions of the module, which is alive, and values
             // made from them; the builder is disposed of.
             unsafe {
@@ -411,63 +462,43 @@ impl Module {
         }
     }
 
-    fn name(&self, value: LLVMValueRef) -> String {
-        let mut length = 0;
-        // SAFETY: a function of the module, whose name has this length.
-        unsafe {
-            let text = LLVMGetValueName2(value, &mut length);
-            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), length);
-            String::from_utf8_lossy(bytes).into_owned()
-        }
-    }
-
-    /// Links the scalar built-ins, if the module needs any, and hides them. They take the
-    /// place of all that would become a call of the C library: see [`substitute`].
+    /// Links the scalar built-ins that the module needs, and hides them. They take the place of all that would become a
+    /// call of the C library: see [`substitute`].
     pub fn link_builtins(&mut self) -> Result<(), Error> {
         let functions = self.functions();
+        let own: HashSet<_> = functions.iter().map(|it| name(*it)).collect();
         // SAFETY: functions of the module.
         let is_declaration = |it: &LLVMValueRef| unsafe { LLVMIsDeclaration(*it) } != 0;
-        let calls_builtin = functions.iter().filter(|it| is_declaration(it)).any(|function| {
-            self.name(*function).starts_with(BUILTIN_PREFIX) || self.substitute(*function).is_some()
-        });
-        let instructions: Vec<_> = functions.iter().flat_map(|it| instructions(*it)).collect();
-        let converts = instructions.iter().any(|it| touches(*it, Element::Half));
-        // SAFETY: instructions of the module.
-        let is_remainder =
-            |it: &LLVMValueRef| unsafe { LLVMGetInstructionOpcode(*it) } == LLVMOpcode::LLVMFRem;
-        if !calls_builtin && !converts && !instructions.iter().any(is_remainder) {
+        let declarations = functions.iter().copied().filter(is_declaration);
+        let builtin = |function| match name(function) {
+            name if name.starts_with(BUILTIN_PREFIX) => Some(name),
+            _ => self.substitute(function),
+        };
+        let mut needed: HashSet<_> = declarations.filter_map(builtin).collect();
+        let (mut remainders, mut elements) = (Vec::new(), HashSet::new());
+        for instruction in functions.iter().flat_map(|it| instructions(*it)) {
+            // SAFETY: an instruction of the module.
+            if unsafe { LLVMGetInstructionOpcode(instruction) } == LLVMOpcode::LLVMFRem {
+                needed.insert(fmod(instruction).to_string());
+                remainders.push(instruction);
+            }
+            elements.extend(elements_of(instruction));
+        }
+        let conversions = conversions(|element| elements.contains(&element));
+        needed.extend(conversions.iter().map(|(builtin, _)| builtin.to_string()));
+        if needed.is_empty() {
             return Ok(());
         }
-        let own: Vec<_> = functions.iter().map(|it| self.name(*it)).collect();
-        // SAFETY: the bitcode is static; the parser copies nothing that outlives the
-        // buffer, which lazily loaded parts do not need: everything is parsed at once.
-        // Linking consumes the parsed module.
-        let failed = unsafe {
-            let buffer = LLVMCreateMemoryBufferWithMemoryRange(
-                BUILTINS.as_ptr().cast(),
-                BUILTINS.len(),
-                c"builtins.bc".as_ptr(),
-                0,
-            );
-            let mut builtins = ptr::null_mut();
-            let failed = LLVMParseBitcodeInContext2(self.context.raw, buffer, &mut builtins) != 0;
-            LLVMDisposeMemoryBuffer(buffer);
-            if !failed {
-                let triple = LLVMGetTarget(self.raw.0);
-                LLVMSetTarget(builtins, triple);
-                LLVMSetDataLayout(builtins, LLVMGetDataLayoutStr(self.raw.0));
-            }
-            failed || LLVMLinkModules2(self.raw.0, builtins) != 0
-        };
-        self.context.check("cannot link the scalar built-ins", failed)?;
+        let is_linked = link(&self.raw, self.read_builtins(&needed)?);
+        self.context.check("cannot link the scalar built-ins", !is_linked)?;
         for function in self.functions() {
-            let name = self.name(function);
+            let name = name(function);
             let is_builtin = name.starts_with(BUILTIN_PREFIX);
+            if is_declaration(&function) || (own.contains(&name) && !is_builtin) {
+                continue;
+            }
             // SAFETY: a function of the module; string attributes are copied.
             unsafe {
-                if LLVMIsDeclaration(function) != 0 || (own.contains(&name) && !is_builtin) {
-                    continue;
-                }
                 LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
                 for attribute in [c"target-cpu", c"target-features", c"tune-cpu"] {
                     let length = attribute.count_bytes() as c_uint;
@@ -480,7 +511,7 @@ impl Module {
                 }
             }
         }
-        for remainder in instructions.into_iter().filter(is_remainder) {
+        for remainder in remainders {
             self.replace_remainder(remainder)?;
         }
         for function in self.functions().into_iter().filter(is_declaration) {
@@ -493,10 +524,24 @@ impl Module {
                 }
             }
         }
-        if converts {
-            self.define_conversions();
-        }
+        self.define_conversions(&conversions);
         Ok(())
+    }
+
+    /// The built-ins as a module of which linking takes the needed functions, and those that they call.
+    fn read_builtins(&self, needed: &HashSet<String>) -> Result<OwnedModule, Error> {
+        // SAFETY: the bitcode is static, and functions of a module that is alive.
+        unsafe {
+            let builtins = read_lazily(BUILTINS, &self.context)?;
+            LLVMSetTarget(builtins.0, LLVMGetTarget(self.raw.0));
+            LLVMSetDataLayout(builtins.0, LLVMGetDataLayoutStr(self.raw.0));
+            for function in functions(builtins.0) {
+                if !needed.contains(&name(function)) && LLVMIsDeclaration(function) == 0 {
+                    LLVMSetLinkage(function, LLVMLinkage::LLVMLinkOnceODRLinkage);
+                }
+            }
+            Ok(builtins)
+        }
     }
 
     /// Allows the module to call functions that what loads it defines.
@@ -512,7 +557,7 @@ impl Module {
         let is_needed = |it: &LLVMValueRef| unsafe {
             LLVMIsDeclaration(*it) != 0 && !LLVMGetFirstUse(*it).is_null()
         };
-        let names = symbols.into_iter().filter(is_needed).map(|it| self.name(it));
+        let names = symbols.into_iter().filter(is_needed).map(|it| name(it));
         let is_known = |name: &String| {
             name.starts_with("llvm.") || is_allowed(name) || self.elsewhere.contains(name)
         };
@@ -531,7 +576,7 @@ impl Module {
         // A function of the program itself may have such a name as well.
         let fits = parameters.iter().all(|it| *it == result);
         let element = element(result).filter(|_| fits)?;
-        substitute(&self.name(function), parameters.len(), element, &self.target)
+        substitute(&name(function), parameters.len(), element, &self.target)
     }
 
     /// Puts a call in the place of a remainder of floats, which is one of `fmod` for LLVM.
@@ -539,9 +584,7 @@ impl Module {
         // SAFETY: an instruction of the module, which goes once nothing uses it; the
         // builder is disposed of.
         unsafe {
-            let ty = LLVMTypeOf(remainder);
-            let double = element(ty) == Some(Element::Double);
-            let name = if double { "tc_fmod_f64" } else { "tc_fmod_f32" };
+            let (name, ty) = (fmod(remainder), LLVMTypeOf(remainder));
             let ty = LLVMFunctionType(ty, [ty, ty].as_mut_ptr(), 2, 0);
             let callee = self.lanewise(name, ty)?;
             let builder = LLVMCreateBuilderInContext(self.context.raw);
@@ -620,11 +663,14 @@ impl Module {
 
     /// Gives the conversions of 16-bit formats the names by which code generation will call
     /// them, and keeps them until then.
-    fn define_conversions(&self) {
+    fn define_conversions(&self, conversions: &[(&str, &str)]) {
+        if conversions.is_empty() {
+            return;
+        }
         // SAFETY: functions of the module, and a new global of its context.
         unsafe {
             let mut used = Vec::new();
-            for (name, symbol) in CONVERSIONS {
+            for (name, symbol) in conversions {
                 let function = LLVMGetNamedFunction(self.raw.0, c_string(name).as_ptr());
                 if !function.is_null() {
                     LLVMSetValueName2(function, symbol.as_ptr().cast(), symbol.len());

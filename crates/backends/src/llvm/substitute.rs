@@ -10,10 +10,12 @@ use crate::builtins;
 use tc_passes::target::Machine;
 
 /// The type of the elements that a function is called with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Element {
-    /// A type of 16 bits, computed with in single precision.
+    /// IEEE's 16 bits, computed with in single precision.
     Half,
+    /// The upper 16 bits of single precision, in which it is computed.
+    BFloat,
     /// Single precision.
     Single,
     /// Double precision.
@@ -22,7 +24,7 @@ pub(super) enum Element {
 
 /// The symbol of the function of `runtime/` to be called instead of `callee`, an intrinsic or
 /// a function that no module defines, of so many arguments. Arguments and result are single
-/// precision for [`Element::Half`].
+/// precision for elements of 16 bits.
 pub(super) fn substitute(
     callee: &str,
     arity: usize,
@@ -34,6 +36,7 @@ pub(super) fn substitute(
         let found = builtins::lookup(name).filter(|it| it.arity == arity)?;
         Some(format!("tc_{}_{suffix}", found.name))
     };
+    let is_narrow = matches!(element, Element::Half | Element::BFloat);
     let soft = |name: &str| Some(format!("tc_soft_{name}_{suffix}"));
     let Some(intrinsic) = callee.strip_prefix("llvm.") else {
         let narrow = callee.strip_suffix('f').filter(|_| element == Element::Single);
@@ -47,23 +50,30 @@ pub(super) fn substitute(
         "rint" | "nearbyint" if !rounds(target) => soft("roundeven"),
         "fma" if !has_fma(target) => soft("fma"),
         "round" => builtin("round"),
-        "maxnum" if element == Element::Half => builtin("fmax"),
-        "minnum" if element == Element::Half => builtin("fmin"),
+        "maxnum" if is_narrow => builtin("fmax"),
+        "minnum" if is_narrow => builtin("fmin"),
         name @ ("acos" | "asin" | "atan" | "atan2" | "cos" | "cosh" | "exp" | "exp10" | "exp2"
         | "log" | "log10" | "log2" | "pow" | "sin" | "sinh" | "tan" | "tanh") => builtin(name),
         _ => None,
     }
 }
 
-/// The functions that LLVM calls to convert to formats of 16 bits and from them, each with its
-/// name in `runtime/`: they are defined in a module under the name that LLVM gives them.
-pub(super) const CONVERSIONS: [(&str, &str); 5] = [
-    ("tc_soft_extendhfsf2", "__extendhfsf2"),
-    ("tc_soft_truncsfhf2", "__truncsfhf2"),
-    ("tc_soft_truncdfhf2", "__truncdfhf2"),
-    ("tc_soft_truncsfbf2", "__truncsfbf2"),
-    ("tc_soft_truncdfbf2", "__truncdfbf2"),
-];
+/// The functions that LLVM may call to convert numbers of a module with such elements. Each has its name in `runtime/`
+/// and the name that LLVM gives it, under which a module defines it.
+pub(super) fn conversions(has: impl Fn(Element) -> bool) -> Vec<(&'static str, &'static str)> {
+    use Element::{BFloat, Double, Half, Single};
+    let all = [
+        (Half, Single, "tc_soft_extendhfsf2", "__extendhfsf2"),
+        (Half, Single, "tc_soft_truncsfhf2", "__truncsfhf2"),
+        (Half, Double, "tc_soft_truncdfhf2", "__truncdfhf2"),
+        (BFloat, Single, "tc_soft_truncsfbf2", "__truncsfbf2"),
+        (BFloat, Double, "tc_soft_truncdfbf2", "__truncdfbf2"),
+    ];
+    // Arithmetic on 16 bits is one of single precision.
+    let is_needed = |narrow, wide| has(narrow) && (wide == Single || has(wide));
+    let needed = all.into_iter().filter(|(narrow, wide, ..)| is_needed(*narrow, *wide));
+    needed.map(|(_, _, builtin, symbol)| (builtin, symbol)).collect()
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! `limit-vectorization`: disable vectorization of loops that LLVM compiles in exponential time.
+//! `limit-vectorization`: disable vectorization and unrolling of loops where they cost LLVM much time.
 //!
 //! To vectorize a loop, LLVM computes both sides of its branches and masks the side that is not taken.
 //! With long branches, that is slower than branching. In addition, LLVM 22 needs time exponential in the
@@ -10,6 +10,9 @@
 //! - innermost loops with many scalar minima and maxima of floats are not vectorized, and
 //! - innermost loops with any of them are not unrolled, because unrolling would chain them in the
 //!   enclosing loop.
+//!
+//! To unroll a loop around another one, LLVM copies the inner loop. Such a loop is not unrolled if LLVM does not
+//! unroll the inner one either, and if it carries values from one inner loop to the next or has many operations.
 //!
 //! Before:
 //!
@@ -33,8 +36,9 @@
 //! on unchanged. LLVM ignores any other name.
 //!
 //! Options: `max-conditional-ops`, the largest number of operations in the branches of a loop;
-//! `max-extrema`, the largest number of minima and maxima of floats in a loop. Remark: the number of
-//! annotated loops.
+//! `max-extrema`, the largest number of minima and maxima of floats in a loop; `max-unrolled`, the largest number of
+//! iterations of a loop that LLVM unrolls; `max-copied-ops`, the largest number of operations of a loop of which LLVM
+//! may copy the inner loops. Remark: the number of annotated loops.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
@@ -46,7 +50,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "limit-vectorization",
-    summary: "Disable vectorization of loops that LLVM compiles in exponential time",
+    summary: "Disable vectorization and unrolling of loops where they cost LLVM much time",
     anchor: "builtin.module",
     options: &[
         PassOption {
@@ -58,6 +62,16 @@ pub const PASS: PassInfo = PassInfo {
             name: "max-extrema",
             description: "Largest number of scalar minima and maxima of floats in a loop",
             default: "8",
+        },
+        PassOption {
+            name: "max-unrolled",
+            description: "Largest number of iterations of a loop that LLVM unrolls",
+            default: "4",
+        },
+        PassOption {
+            name: "max-copied-ops",
+            description: "Largest number of operations of a loop whose inner loops LLVM may copy",
+            default: "64",
         },
     ],
     dependent_dialects: &["llvm"],
@@ -76,19 +90,26 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     };
     let (max_conditional_ops, max_extrema) =
         (number("max-conditional-ops")?, number("max-extrema")?);
+    let (max_unrolled, max_copied_ops) = (number("max-unrolled")?, number("max-copied-ops")?);
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);
         let mut num_annotated = 0;
         mlir::walk(function, &mut |op| {
-            let Some(body) = Body::of(op) else { return };
-            let is_scalar =
-                max_conditional_ops < body.num_conditional || max_extrema < body.num_extrema;
-            let mut limits = Vec::new();
-            if is_scalar {
-                limits.push("vectorize = <disable = true>");
+            if !mlir::is(op, "scf.for") {
+                return;
             }
-            if 0 < body.num_extrema {
+            let mut limits = Vec::new();
+            if let Some(body) = Body::of(op) {
+                if max_conditional_ops < body.num_conditional || max_extrema < body.num_extrema {
+                    limits.push("vectorize = <disable = true>");
+                }
+                if 0 < body.num_extrema {
+                    limits.push("unroll = <disable = true>");
+                }
+            } else if surrounds_loop(op, max_unrolled)
+                && (0 < op.result_count() || max_copied_ops < count_ops(op))
+            {
                 limits.push("unroll = <disable = true>");
             }
             if limits.is_empty() {
@@ -111,6 +132,32 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether there is a loop of more iterations, or of an unknown number, in a loop.
+fn surrounds_loop(op: Op, max_iterations: i64) -> bool {
+    let mut found = false;
+    mlir::walk(op, &mut |inner| {
+        if inner != op && mlir::is(inner, "scf.for") {
+            let bounds = [0, 1, 2].map(|place| mlir::constant_of(mlir::operand(inner, place)));
+            let has_few = match bounds {
+                [Some(lower), Some(upper), Some(step)] => {
+                    let most = max_iterations.checked_mul(step);
+                    upper.checked_sub(lower).zip(most).is_some_and(|(length, most)| length <= most)
+                }
+                _ => false,
+            };
+            found |= !has_few;
+        }
+    });
+    found
+}
+
+/// The number of operations in an operation.
+fn count_ops(op: Op) -> i64 {
+    let mut count = -1;
+    mlir::walk(op, &mut |_| count += 1);
+    count
+}
+
 /// What the body of an innermost loop holds.
 #[derive(Default)]
 struct Body {
@@ -121,10 +168,10 @@ struct Body {
 }
 
 impl Body {
-    /// The body of an operation if that is an innermost loop.
+    /// The body of a loop if that is an innermost one.
     fn of(op: Op) -> Option<Self> {
         let mut body = Self::default();
-        (mlir::is(op, "scf.for") && body.add_regions(op, false)).then_some(body)
+        body.add_regions(op, false).then_some(body)
     }
 
     /// Counts the operations in the regions of another one. Returns false at the first loop, and so visits
