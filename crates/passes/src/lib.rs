@@ -60,6 +60,7 @@ pub const PASSES: &[&PassInfo] = &[
     &fusion::print::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
+    &transform::hoist_invariants::PASS,
     &transform::hoist_scratch::PASS,
     &transform::hoist_thread_memory::PASS,
     &transform::infer_ranges::PASS,
@@ -116,7 +117,7 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
     (
         "fuse",
         "Convert comprehensions to imap.generic and fuse producers into consumers",
-        "convert-tc-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse",
+        "convert-tc-to-imap,canonicalize,cse,hoist-invariants,imap-fuse,canonicalize,cse",
     ),
     (
         "print-indexing-maps",

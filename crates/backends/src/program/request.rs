@@ -94,7 +94,8 @@ impl Request {
 
     /// The passes that fuse operations, if the request asks for them.
     pub fn fusion(&self) -> Option<String> {
-        let fuse = format!("imap-fuse{{strict-fp={}}},canonicalize,cse", self.keep_order);
+        let fuse =
+            format!("hoist-invariants,imap-fuse{{strict-fp={}}},canonicalize,cse", self.keep_order);
         (!self.no_fuse).then_some(fuse)
     }
 

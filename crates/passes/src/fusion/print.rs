@@ -64,8 +64,7 @@ pub static PIPELINE: PipelineInfo = PipelineInfo {
 };
 
 fn build(options: &pass::Options) -> Result<String, String> {
-    let passes =
-        "convert-tc-to-imap,convert-hlo-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse";
+    let passes = "convert-tc-to-imap,convert-hlo-to-imap,canonicalize,cse,hoist-invariants,imap-fuse,canonicalize,cse";
     Ok(format!("{passes},{}{{{}={}}}", PASS.argument, FORMAT.name, options.text(FORMAT.name)))
 }
 

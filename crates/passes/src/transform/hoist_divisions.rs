@@ -166,7 +166,8 @@ fn is_movable(op: Op) -> bool {
         && (!is_division(op) || is_safe_divisor(op))
 }
 
-fn is_division(op: Op) -> bool {
+/// Whether an operation divides integers.
+pub(super) fn is_division(op: Op) -> bool {
     let names = [
         "arith.ceildivsi",
         "arith.ceildivui",
@@ -181,7 +182,7 @@ fn is_division(op: Op) -> bool {
 
 /// Whether the divisor of a division is not zero. Where the operation is signed, and not on
 /// subscripts, which are far from the least number, it must not be -1 either.
-fn is_safe_divisor(op: Op) -> bool {
+pub(super) fn is_safe_divisor(op: Op) -> bool {
     let divisor = mlir::operand(op, 1);
     let is_signed = mlir::name(op).ends_with("si") && !divisor.r#type().is_index();
     let is_safe = |number: i64| number != 0 && !(is_signed && number == -1);

@@ -13,6 +13,7 @@ pub mod expand_strided_copies;
 pub mod forward_statements;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
+pub mod hoist_invariants;
 pub mod hoist_scratch;
 pub mod hoist_thread_memory;
 pub mod infer_ranges;
