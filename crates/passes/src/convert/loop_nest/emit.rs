@@ -21,6 +21,8 @@ pub(in crate::convert) struct Input<'c> {
     pub fill: Option<Attribute<'c>>,
     /// Whether the body or the epilogue uses the element.
     pub is_used: bool,
+    /// Whether the body does, and not the epilogue alone.
+    pub is_folded: bool,
 }
 
 /// A destination, and where it is written.
@@ -119,10 +121,11 @@ impl<'c> Nest<'c> {
             .enumerate()
             .map(|(number, buffer)| {
                 let in_epilogue = epilogue.get(accumulators.len() + number);
-                let is_used = !mlir::uses(body[number]).is_empty()
+                let is_folded = !mlir::uses(body[number]).is_empty();
+                let is_used = is_folded
                     || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
                 let (map, fill) = next_access();
-                Input { buffer, map, fill, is_used }
+                Input { buffer, map, fill, is_used, is_folded }
             })
             .collect();
         let outputs = inits

@@ -1,7 +1,7 @@
 //! In which order the variables of a domain become loops.
 //!
-//! The cost of a variable as the innermost loop counts, over all operands, how far one
-//! step of it moves through memory: 0 if the operand stays where it is, 1 if it moves
+//! The cost of a variable as the innermost loop counts, over all operands but those that only an epilogue reads,
+//! how far one step of it moves through memory: 0 if the operand stays where it is, 1 if it moves
 //! to the neighbour, and up to a cache line (16 elements) otherwise; a destination
 //! counts twice, being read and written. A loop of few iterations cannot be vectorized
 //! and costs more. Outer loops are in order of decreasing cost, so that those which
@@ -62,16 +62,18 @@ pub(in crate::convert) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) 
     if nest.needs(outer).contains(&lane) {
         return None;
     }
-    // A runtime variable that is read at a place along the lanes differs per lane.
-    let variables = nest.ir.vars(*last).into_iter();
-    let runtimes: Vec<Expr> = variables
-        .filter(|var| matches!(var, Var::Runtime(_)))
-        .map(|var| nest.ir.var(var))
-        .collect();
-    if nest.needs(&runtimes).contains(&lane) {
+    if differs_at_runtime(nest, &[*last], lane) {
         return None;
     }
     nest.ir.coefficient(*last, lane)
+}
+
+/// Whether expressions have a runtime variable that is read at a place along the lanes.
+pub(super) fn differs_at_runtime(nest: &Nest, exprs: &[Expr], lane: Var) -> bool {
+    let variables = nest.ir.vars_of_all(exprs).into_iter();
+    let runtimes = variables.filter(|var| matches!(var, Var::Runtime(_)));
+    let runtimes: Vec<Expr> = runtimes.map(|var| nest.ir.var(var)).collect();
+    nest.needs(&runtimes).contains(&lane)
 }
 
 /// Whether a constraint depends on a variable.
@@ -80,7 +82,7 @@ pub(in crate::convert) fn is_constrained(nest: &Nest, var: Var) -> bool {
 }
 
 fn cost(nest: &Nest, var: Var) -> u64 {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let inputs = nest.inputs.iter().filter(|input| input.is_folded);
     let mut cost: u64 = inputs.map(|input| step(nest, &input.map, var)).sum();
     cost += nest.outputs.iter().map(|output| 2 * step(nest, &output.map, var)).sum::<u64>();
     let extent = nest.intervals.of(var).num_members().unwrap_or(u64::MAX);

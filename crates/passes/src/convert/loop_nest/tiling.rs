@@ -3,7 +3,7 @@
 use super::{
     emit::{Nest, constrained},
     guards::has_tests,
-    order::{Plan, is_constrained, step_along},
+    order::{Plan, differs_at_runtime, is_constrained, step_along},
     schedule::{VectorStep, name},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -381,7 +381,13 @@ fn operands_fit(nest: &Nest, lane: Var) -> bool {
         Some(1) => have_masks(nest, &input.map.constraints, lane),
         // Neighbouring results may read elements that are no neighbours, but not under a guard.
         Some(_) => matches!(lane, Var::Dim(_)) && input.map.constraints.is_empty(),
-        None => false,
+        // An epilogue reads few elements.
+        None => {
+            matches!(lane, Var::Dim(_))
+                && !input.is_folded
+                && input.map.constraints.is_empty()
+                && !differs_at_runtime(nest, &input.map.results, lane)
+        }
     });
     let wanted = i64::from(matches!(lane, Var::Dim(_)));
     inputs_fit
@@ -394,11 +400,7 @@ fn have_masks(nest: &Nest, conditions: &[Constraint], lane: Var) -> bool {
         if !nest.needs(&[condition.expr]).contains(&lane) {
             return true;
         }
-        // A runtime variable that is read at a place along the lanes differs per lane.
-        let vars = nest.ir.vars(condition.expr).into_iter();
-        let runtimes = vars.filter(|var| matches!(var, Var::Runtime(_)));
-        let runtimes: Vec<_> = runtimes.map(|var| nest.ir.var(var)).collect();
-        !nest.needs(&runtimes).contains(&lane)
+        !differs_at_runtime(nest, &[condition.expr], lane)
             && matches!(nest.ir.coefficient(condition.expr, lane), Some(1 | -1))
     })
 }

@@ -35,14 +35,14 @@ pub(super) fn choose(nest: &Nest, plan: &Plan) -> Option<VectorStep> {
     };
     let lanes = register_lanes(nest).ok()?;
     let reused = |var: Var| {
-        let inputs = nest.inputs.iter().filter(|input| input.is_used);
+        let inputs = nest.inputs.iter().filter(|input| input.is_folded);
         inputs.filter(|input| !nest.needs(&accessed(&input.map)).contains(&var)).count()
     };
     // What is shared between unrolled points has to be loaded per lane to matter.
     let loads_lanes = |var: Var| {
         nest.inputs.iter().any(|input| {
             let needs = nest.needs(&accessed(&input.map));
-            input.is_used && needs.contains(&lane) && !needs.contains(&var)
+            input.is_folded && needs.contains(&lane) && !needs.contains(&var)
         })
     };
     let interior = |var: Var| Interior::of(nest, var, lane).filter(|_| !nest.is_map_form());
@@ -87,7 +87,7 @@ pub(super) fn choose(nest: &Nest, plan: &Plan) -> Option<VectorStep> {
         return None;
     }
     let is_strided = || {
-        let mut inputs = nest.inputs.iter().filter(|input| input.is_used);
+        let mut inputs = nest.inputs.iter().filter(|input| input.is_folded);
         inputs.any(|input| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
     };
     let is_plain =
