@@ -111,3 +111,23 @@ func.func @fold(%x: memref<8xf32>, %w: memref<8x8xf32>, %i: index) -> f32 {
   %r = memref.load %c[%i] : memref<8xf32>
   return %r : f32
 }
+
+// The body loads another element than the one of its point.
+// CHECK-LABEL: func.func @body(
+// CHECK-COUNT-2: memref.alloc()
+func.func @body(%x: memref<8xf32>, %i: index) -> f32 {
+  %b = memref.alloc() : memref<8xf32>
+  imap.generic (i) domain: i in [0, 7] ins(%x[i] : memref<8xf32>) outs(%b[i] : memref<8xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }
+  %c = memref.alloc() : memref<8xf32>
+  imap.generic (i) domain: i in [0, 7] ins(%b[i] : memref<8xf32>) outs(%c[i] : memref<8xf32>) {
+  ^bb0(%a: f32):
+    %o = memref.load %b[%i] : memref<8xf32>
+    %s = arith.addf %a, %o : f32
+    imap.yield %s : f32
+  }
+  %r = memref.load %c[%i] : memref<8xf32>
+  return %r : f32
+}

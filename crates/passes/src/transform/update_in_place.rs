@@ -134,9 +134,11 @@ impl<'c> Uses<'_, 'c> {
         let mut names = vec![buffer];
         while let Some(name) = names.pop() {
             for (user, _) in mlir::uses(name) {
-                let around = mlir::ancestor_in(user, self.block).and_then(place);
-                let is_in_order = around.is_some_and(|it| order(it, here));
-                if !is_in_order || user == op && name != buffer {
+                let around = mlir::ancestor_in(user, self.block);
+                let is_in_order = around.and_then(place).is_some_and(|it| order(it, here));
+                // The body of the operation may load any element.
+                let is_named = user == op && name == buffer;
+                if !is_in_order || around == Some(op) && !is_named {
                     return false;
                 }
                 if VIEWS.contains(&mlir::name(user)) {

@@ -122,8 +122,8 @@ impl<'c> Nest<'c> {
             .map(|(number, buffer)| {
                 let in_epilogue = epilogue.get(accumulators.len() + number);
                 let is_folded = !mlir::uses(body[number]).is_empty();
-                let is_used = is_folded
-                    || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
+                let is_used =
+                    is_folded || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
                 let (map, fill) = next_access();
                 Input { buffer, map, fill, is_used, is_folded }
             })
