@@ -97,3 +97,20 @@ func.func @accumulated(%x: tensor<2x32x20x20xf32>, %k: tensor<32x32x3x3xf32>, %e
   } -> tensor<2x32x20x20xf32>
   return %y : tensor<2x32x20x20xf32>
 }
+// A batch of three comes last, and fills less than half of a vector.
+// CHECK-LABEL: func.func @short(
+// CHECK-SAME:    %[[X:.*]]: tensor<3x20x24xf32>, %[[K:.*]]: tensor<3x24x40xf32>
+// CHECK:         %[[T:.*]] = imap.generic (i, j, b)[s] {{.*}} ins(%[[X]][b, i, s], %[[K]][b, s, j] :
+// CHECK-SAME:      outs({{.*}}[i, b, j] : tensor<20x3x40xf32>) fold [add f32] attributes {imap.scratch}
+// CHECK:         imap.generic (i, j, b) {{.*}} ins(%[[T]][i, b, j] : {{.*}} outs({{.*}}[i, j, b] : tensor<20x40x3xf32>) {
+func.func @short(%x: tensor<3x20x24xf32>, %k: tensor<3x24x40xf32>) -> tensor<20x40x3xf32> {
+  %e = tensor.empty() : tensor<20x40x3xf32>
+  %y = imap.generic (i, j, b)[s] domain: i in [0, 19], j in [0, 39], b in [0, 2], s in [0, 23]
+      ins(%x[b, i, s], %k[b, s, j] : tensor<3x20x24xf32>, tensor<3x24x40xf32>)
+      outs(%e[i, j, b] : tensor<20x40x3xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<20x40x3xf32>
+  return %y : tensor<20x40x3xf32>
+}

@@ -247,3 +247,22 @@ func.func @lane(%a: tensor<96x64xf32>, %b: tensor<64x256xf32>) -> tensor<96x256x
   } -> tensor<96x256xf32>
   return %r : tensor<96x256xf32>
 }
+
+// -----
+
+// The rows of a factor are anywhere: a table has their places. The panels have them in order.
+// CHECK-LABEL: func.func @gathered
+// CHECK:         %[[P:.*]] = imap.generic (d0, d1, d2){r} {{.*}} runtime(%arg0[d0 * 16 + d2] : tensor<64xi32>) ins(%arg2[r, d1] : {{.*}} outs(%{{.*}}[d0, d1, d2] : tensor<4x16x16xf32>)
+// CHECK:         imap.generic (i, j, d2)[s]{r} {{.*}} ins(%arg1[i, s], %[[P]][d2, s, j] :
+// CHECK-SAME:      fold [add f32]
+func.func @gathered(%n: tensor<64xi32>, %q: tensor<64x16xf32>, %k: tensor<99x16xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = imap.generic (i, j)[s]{r} domain: i in [0, 63], j in [0, 63], s in [0, 15], r in [0, 98] runtime(%n[j] : tensor<64xi32>)
+      ins(%q[i, s], %k[r, s] : tensor<64x16xf32>, tensor<99x16xf32>)
+      outs(%e[i, j] : tensor<64x64xf32>) fold [add f32] {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    imap.yield %p : f32
+  } -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}

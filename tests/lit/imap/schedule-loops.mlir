@@ -136,3 +136,20 @@ func.func @ordered_epilogue(%x: memref<8x3xf32>, %y: memref<8xf32>) {
   }
   return
 }
+
+// The epilogue alone reads across rows, so rows of results are still next to each other for the fold.
+// CHECK-LABEL: func.func @strided_epilogue(
+// CHECK: attributes {imap.schedule = #imap.schedule<vector [m = 6, n = 16] lanes n>}
+func.func @strided_epilogue(%a: memref<64x48xf32>, %b: memref<48x80xf32>, %c: memref<80x64xf32>, %y: memref<64x80xf32>) {
+  imap.generic (m, n)[k] domain: m in [0, 63], n in [0, 79], k in [0, 47]
+      ins(%a[m, k], %b[k, n], %c[n, m] : memref<64x48xf32>, memref<48x80xf32>, memref<80x64xf32>) outs(%y[m, n] : memref<64x80xf32>) fold [add f32] {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %s = arith.mulf %p, %q : f32
+    imap.yield %s : f32
+  } epilogue {
+  ^bb0(%t: f32, %p: f32, %q: f32, %r: f32):
+    %u = arith.addf %t, %r : f32
+    imap.yield %u : f32
+  }
+  return
+}

@@ -111,3 +111,18 @@ func.func @part_of_a_row(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>) -> tensor<
   } -> tensor<33xf32>
   return %r : tensor<33xf32>
 }
+
+// A table has a place for each of the odd number of results, and for no more.
+// CHECK-LABEL: func.func @table
+// CHECK: imap.generic (i)[s, k]
+// CHECK-NOT: imap.generic
+func.func @table(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>, %t: tensor<31xi32>) -> tensor<31xf32> {
+  %e = tensor.empty() : tensor<31xf32>
+  %r = imap.generic (i)[s, k]{r} domain: i in [0, 30], s in [0, 2], k in [0, min(r, 63)], r in [0, 63], (i + s) mod 2 in [0, 0] runtime(%t[i] : tensor<31xi32>)
+      ins(%x[k, (i + s) floordiv 2], %w[s, k] : tensor<64x18xf32>, tensor<3x64xf32>) outs(%e[i] : tensor<31xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<31xf32>
+  return %r : tensor<31xf32>
+}

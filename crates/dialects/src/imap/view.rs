@@ -113,7 +113,8 @@ impl<'c> Runtime<'c> {
         }
     }
 
-    fn access_mut(&mut self) -> Option<&mut Access<'c>> {
+    /// [`access`](Self::access), to be changed.
+    pub fn access_mut(&mut self) -> Option<&mut Access<'c>> {
         match self {
             Self::Index(_) => None,
             Self::Element(access) => Some(access),

@@ -27,7 +27,7 @@
 use super::parts::{Parts, extent};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, View},
+    imap::{Access, Generic, Indexed, Runtime, View},
     mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
@@ -105,8 +105,12 @@ fn lengthen<'c>(
     let read = epilogue.get(view.accumulators.len()..).unwrap_or_default();
     let mut in_epilogue =
         view.inputs.iter().zip(read).filter(|(_, argument)| !mlir::uses(**argument).is_empty());
+    // Of a runtime variable, too: bounds may need it.
+    let mut places = view.runtimes.iter().filter_map(Runtime::access);
+    let moves = |it: &Access| ir.vars_of_all(&it.exprs()).contains(&parts.var);
     if !view.outputs.iter().all(is_empty)
-        || in_epilogue.any(|(it, _)| ir.vars_of_all(&it.exprs()).contains(&parts.var))
+        || in_epilogue.any(|(it, _)| moves(it))
+        || places.any(moves)
     {
         return None;
     }

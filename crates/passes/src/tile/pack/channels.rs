@@ -1,4 +1,4 @@
-//! Lanes without tests.
+//! Lanes without tests, and enough of them.
 //!
 //! A padded convolution on `x[n, c, h, w]` has its results next to each other along a row of the image, and which
 //! points of a row are padding depends on the weight. Each vector would need a mask. Results along the channels need none:
@@ -14,6 +14,9 @@
 //! t[n, h, w, o] = sum p[n, h + r - 1, w + s - 1, c] * k[o, c, r, s], h + r - 1 in [0, 31], w + s - 1 in [0, 31]
 //! y[n, o, h, w] = t[n, h, w, o]
 //! ```
+//!
+//! A product may have its results next to each other along a dimension that does not fill half of a vector, such as
+//! a batch that comes last. It has them along another dimension then, too.
 //!
 //! An epilogue moves to the last operation, which reads its inputs in their order.
 
@@ -31,6 +34,9 @@ use tc_ir::{
     expr::{Expr, Var},
     map::{Constraint, IndexingMap, Variable},
 };
+
+/// How much less than a copy needs folds have to reuse, if nothing is contiguous along lanes without it.
+pub(super) const FEW: i64 = 4;
 
 /// The dimensions of tensors that become the last ones.
 struct Plan {
@@ -72,9 +78,60 @@ pub(super) fn reorder<'c>(
 }
 
 fn plan(product: &Product, limits: Limits) -> Option<Plan> {
+    let view = &product.view;
+    let is_new = |access: &Access| {
+        mlir::defining_op(access.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
+    };
+    let mut starts = view.accumulators.iter().map(|it| it.start);
+    if view.outputs.len() != view.accumulators.len()
+        || !view.outputs.iter().all(is_new)
+        || starts.any(|it| matches!(it, Start::Destination(_)))
+        || check_epilogue(product.ir, product.generic, view).is_err()
+    {
+        return None;
+    }
+    match product.lanes(limits).next() {
+        Some(lane) => without_tests(product, lane, limits),
+        None => with_lanes(product, limits),
+    }
+}
+
+/// The dimension of a tensor that a variable alone is the subscript of.
+fn place(product: &Product, access: &Access, var: Var) -> Option<usize> {
+    access.subscripts.iter().position(|it| product.ir.as_var(*it) == Some(var))
+}
+
+/// Another dimension as lanes, because none in which the results are contiguous has enough values. It is contiguous in
+/// an input, if one is, and the longest of those.
+fn with_lanes(product: &Product, limits: Limits) -> Option<Plan> {
+    let lanes = limits.vector_bits / product.element_bits();
+    let count =
+        product.ranges.iter().fold(1, |all: i64, it| all.saturating_mul(product.extent(*it)));
+    if count < limits.min_reuse / FEW {
+        return None;
+    }
+    let is_plain = |access: &Access, lane| {
+        let mentions = |it: &&Expr| product.ir.vars(**it).contains(&lane);
+        place(product, access, lane).is_some()
+            && access.subscripts.iter().filter(mentions).count() == 1
+    };
+    let is_lane = |lane: &Var| {
+        lanes <= product.extent(*lane)
+            && product.view.outputs.iter().all(|it| is_plain(it, *lane))
+            && product.folded().filter(|(_, it)| product.vars(it).contains(lane)).count() == 1
+    };
+    let is_contiguous =
+        |lane: Var| product.folded().any(|(_, it)| product.step(it, lane) == Some(1));
+    let candidates = product.dims.iter().copied().filter(is_lane);
+    let lane = candidates.max_by_key(|lane| (is_contiguous(*lane), product.extent(*lane)))?;
+    let places = product.view.outputs.iter().map(|it| place(product, it, lane));
+    Some(Plan { last_dims: places.collect::<Option<_>>()?, inputs: Vec::new() })
+}
+
+/// Other lanes than those that need masks.
+fn without_tests(product: &Product, masked: Var, limits: Limits) -> Option<Plan> {
     let (ir, view) = (product.ir, &product.view);
     let lanes = limits.vector_bits / product.element_bits();
-    let masked = product.lanes(limits).next()?;
     let constraints = || view.domain.constraints.iter();
     let is_test_of = |it: &Constraint, var| ir.vars(it.expr).contains(&var);
     let is_range = |var: &Var| matches!(var, Var::Range(_));
@@ -82,21 +139,10 @@ fn plan(product: &Product, limits: Limits) -> Option<Plan> {
     let is_tested = |var| constraints().any(|it| is_test_of(it, var));
     let count =
         product.ranges.iter().fold(1, |all: i64, it| all.saturating_mul(product.extent(*it)));
-    let is_new = |access: &Access| {
-        mlir::defining_op(access.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
-    };
-    let starts = view.accumulators.iter().map(|it| it.start);
-    if !constraints().any(is_mask)
-        || count < limits.min_reuse
-        || view.outputs.len() != view.accumulators.len()
-        || !view.outputs.iter().all(is_new)
-        || starts.into_iter().any(|it| matches!(it, Start::Destination(_)))
-        || check_epilogue(ir, product.generic, view).is_err()
-    {
+    if !constraints().any(is_mask) || count < limits.min_reuse {
         return None;
     }
-    let place =
-        |access: &Access, var| access.subscripts.iter().position(|it| ir.as_var(*it) == Some(var));
+    let place = |access: &Access, var| place(product, access, var);
     let is_lane = |lane: &Var| {
         let along = |(_, access): (usize, &Access)| {
             let vars = product.vars(access);
@@ -155,5 +201,5 @@ fn copy<'c>(
     let mut read = places.clone();
     read[dim..].rotate_right(1);
     let accesses = [Access::new(value, read), Access::new(copies, places)];
-    scratch(product.build_copy(builder, domain, accesses, None))
+    scratch(product.build_copy(builder, domain, Vec::new(), accesses, None))
 }

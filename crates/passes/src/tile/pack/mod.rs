@@ -20,9 +20,9 @@
 //! The variable along which panels are wide is the *lane*: all destinations are contiguous in it. A panel is two
 //! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
 //! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
-//! dimension variables of an operand, such as a batch. Factors that each product converts to a wider type are converted
+//! dimension variables of an operand, such as a batch. A copy of gathered rows has them in order. Factors that each product converts to a wider type are converted
 //! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`). Operations that are
-//! padded along the lane get another lane (`channels.rs`).
+//! padded along the lane, or have few values along it, get another lane (`channels.rs`).
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
@@ -236,14 +236,34 @@ impl<'a, 'c> Product<'a, 'c> {
         })
     }
 
-    fn vars(&self, access: &Access) -> BTreeSet<Var> {
-        let vars = self.ir.vars_of_all(&access.exprs()).into_iter();
-        vars.filter(|var| self.dims.contains(var) || self.ranges.contains(var)).collect()
+    /// The variables that an access depends on, also through places that are read from tensors.
+    fn vars(&self, access: &Access<'c>) -> BTreeSet<Var> {
+        let own = self.ir.vars_of_all(&access.exprs()).into_iter();
+        let at_runtime = self.places(access).flat_map(|place| self.ir.vars_of_all(&place.exprs()));
+        let all = own.chain(at_runtime.collect::<Vec<_>>());
+        all.filter(|var| self.dims.contains(var) || self.ranges.contains(var)).collect()
+    }
+
+    /// The elements that runtime variables of an access are read from.
+    fn places(&self, access: &Access<'c>) -> impl Iterator<Item = &Access<'c>> {
+        let (mut found, mut accesses) = (BTreeSet::new(), vec![access.exprs()]);
+        while let Some(exprs) = accesses.pop() {
+            for var in self.ir.vars_of_all(&exprs) {
+                if let Var::Runtime(number) = var
+                    && found.insert(number as usize)
+                    && let Some(place) = self.view.runtimes[number as usize].access()
+                {
+                    accesses.push(place.exprs());
+                }
+            }
+        }
+        found.into_iter().filter_map(|number| self.view.runtimes[number].access())
     }
 
     /// How far one step of a variable moves through the elements of a tensor; `None` if that depends on where it is.
-    fn step(&self, access: &Access, var: Var) -> Option<i64> {
-        access.step(self.ir, var)
+    fn step(&self, access: &Access<'c>, var: Var) -> Option<i64> {
+        let is_moved = |place: &Access| self.ir.vars_of_all(&place.exprs()).contains(&var);
+        if self.places(access).any(is_moved) { None } else { access.step(self.ir, var) }
     }
 
     /// The bits of the widest element, of operands and of accumulators.
@@ -277,7 +297,10 @@ impl<'a, 'c> Product<'a, 'c> {
         // Without a copy, a long fold runs along the lanes, if its inputs allow that.
         let along = self.folded().all(|(_, it)| matches!(self.step(it, innermost), Some(0 | 1)));
         let is_long = along && SHORT * lanes < self.extent(innermost);
-        let least = limits.min_reuse.saturating_mul(if is_long { LONG } else { 1 });
+        let least = match along {
+            true => limits.min_reuse.saturating_mul(if is_long { LONG } else { 1 }),
+            false => limits.min_reuse / channels::FEW,
+        };
         let mut found = Vec::new();
         for (number, access) in self.folded() {
             let vars = self.vars(access);
@@ -324,7 +347,7 @@ impl<'a, 'c> Product<'a, 'c> {
         self.ranges.iter().copied().min_by_key(cost).unwrap_or(Var::Range(0))
     }
 
-    fn can_copy(&self, access: &Access, vars: &BTreeSet<Var>) -> bool {
+    fn can_copy(&self, access: &Access<'c>, vars: &BTreeSet<Var>) -> bool {
         let elements = vars.iter().try_fold(1_i64, |all, var| all.checked_mul(self.extent(*var)));
         let lengths = mlir::shape(access.value.r#type()).into_iter();
         let stored = lengths.fold(1_i64, |all, length| all.saturating_mul(length.unwrap_or(1)));
@@ -340,20 +363,8 @@ impl<'a, 'c> Product<'a, 'c> {
         };
         access.guard.is_empty()
             && is_small
-            && self.has_one_place(access)
+            && self.places(access).all(|place| place.guard.is_empty())
             && (self.is_inside(access) || constraints.all(are_its))
-    }
-
-    /// Whether the runtime variables of an access have one value for the whole operation.
-    fn has_one_place(&self, access: &Access) -> bool {
-        let is_value = |number: u32| match self.view.runtimes.get(number as usize) {
-            Some(Runtime::Element(element)) => {
-                element.subscripts.is_empty() && element.guard.is_empty()
-            }
-            _ => true,
-        };
-        let vars = self.ir.vars_of_all(&access.subscripts);
-        vars.into_iter().all(|var| !matches!(var, Var::Runtime(number) if !is_value(number)))
     }
 
     /// Whether all points read elements that exist, also those that constraints exclude.
@@ -421,10 +432,14 @@ impl<'a, 'c> Product<'a, 'c> {
         let places: Vec<Expr> = dims.iter().map(|dim| ir.dim(*dim)).collect();
         let extents = shape.iter().map(|extent| extent.unwrap_or(1)).collect::<Vec<_>>();
         let access = |value| Access::new(value, places.clone());
-        let runtimes = self.view.domain.runtimes.clone();
-        let domain =
-            IndexingMap { results: Vec::new(), runtimes, ..IndexingMap::identity(ir, &extents) };
-        scratch(self.build_copy(builder, domain, [access(value), access(wide)], Some(cast)))
+        let domain = IndexingMap { results: Vec::new(), ..IndexingMap::identity(ir, &extents) };
+        scratch(self.build_copy(
+            builder,
+            domain,
+            Vec::new(),
+            [access(value), access(wide)],
+            Some(cast),
+        ))
     }
 
     /// The conversion of an input, if the body does nothing else with it.
@@ -509,7 +524,12 @@ impl<'a, 'c> Product<'a, 'c> {
         let runtimes = self.view.domain.runtimes.clone();
         let domain = IndexingMap { dims, runtimes, constraints, ..IndexingMap::default() };
         let map = IndexingMap { results: places, ..self.view.domain.clone() };
-        (scratch(self.build_copy(builder, domain, [read, written], cast)), map)
+        let mut places = self.view.runtimes.clone();
+        places
+            .iter_mut()
+            .filter_map(Runtime::access_mut)
+            .for_each(|it| it.substitute(ir, &replacement));
+        (scratch(self.build_copy(builder, domain, places, [read, written], cast)), map)
     }
 
     /// Copies elements, after a conversion.
@@ -517,10 +537,10 @@ impl<'a, 'c> Product<'a, 'c> {
         &self,
         builder: &Builder<'c>,
         domain: IndexingMap,
+        runtimes: Vec<Runtime<'c>>,
         accesses: [Access<'c>; 2],
         cast: Option<Op<'c>>,
     ) -> Val<'c> {
-        let runtimes = self.view.runtimes.clone();
         let mut view = View { runtimes, ..View::of_copy(domain, accesses) };
         view.drop_unused_runtimes(self.ir, &[]);
         let copies = view.build(self.ir, builder, false);

@@ -136,7 +136,7 @@ pub(super) fn gather<'c>(
             .map(|(step, residue)| ir.add(ir.mul(step, ir.constant(stride)), residue));
         target.extend(index);
         let accesses = [Access::new(result, places), Access::new(output.value, target)];
-        product.build_copy(&builder, domain, accesses, None)
+        product.build_copy(&builder, domain, Vec::new(), accesses, None)
     });
     Some((new, copies.collect()))
 }
@@ -166,5 +166,5 @@ fn copy<'c>(
     }
     let read = Access::new(value, [outer, &[index]].concat());
     let written = Access::new(copies, places.clone());
-    scratch(product.build_copy(builder, domain, [read, written], None))
+    scratch(product.build_copy(builder, domain, Vec::new(), [read, written], None))
 }
