@@ -557,7 +557,7 @@ impl Module {
         let is_needed = |it: &LLVMValueRef| unsafe {
             LLVMIsDeclaration(*it) != 0 && !LLVMGetFirstUse(*it).is_null()
         };
-        let names = symbols.into_iter().filter(is_needed).map(|it| name(it));
+        let names = symbols.into_iter().filter(is_needed).map(name);
         let is_known = |name: &String| {
             name.starts_with("llvm.") || is_allowed(name) || self.elsewhere.contains(name)
         };

@@ -272,8 +272,8 @@ fn is_speculatable(op: Op) -> bool {
     let mut found = !uses_others && !has_runtimes;
     mlir::walk(op, &mut |inner| {
         let is_tensor = |value: &Val| !mlir::is_memref(value.r#type());
-        found &= mlir::operands(inner).iter().all(is_tensor)
-            && !(is_division(inner) && !is_safe_divisor(inner));
+        let may_trap = is_division(inner) && !is_safe_divisor(inner);
+        found &= mlir::operands(inner).iter().all(is_tensor) && !may_trap;
     });
     found
 }

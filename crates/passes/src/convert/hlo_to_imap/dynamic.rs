@@ -201,7 +201,6 @@ impl<'c> Lowering<'c, '_> {
             return Ok(targets.iter().map(|target| (*target).clone()).collect());
         }
         if let ([target], [update]) = (targets, updates)
-            && self.replaces(applied)
             && let Some(starts) = self.known_starts(at, &accesses)
         {
             let fits = |(number, start): (u32, &i64)| {
@@ -210,8 +209,12 @@ impl<'c> Lowering<'c, '_> {
             if !(0..).zip(&starts).all(fits) {
                 return Ok(vec![(*target).clone()]);
             }
+            let window = match self.replaces(applied) {
+                true => (*update).clone(),
+                false => self.updated(b, (applied, &accesses), &starts, [target, update])?,
+            };
             let starts = starts.into_iter().map(|start| b.index(start)).collect();
-            let result = self.insert_along(b, &accesses, starts, update, (*target).clone())?;
+            let result = self.insert_along(b, &accesses, starts, &window, (*target).clone())?;
             return Ok(vec![result]);
         }
         let mut guard = std::mem::take(&mut accesses.domain.constraints);
@@ -233,6 +236,26 @@ impl<'c> Lowering<'c, '_> {
             nest.read(update.tensor, accesses.index.clone());
         }
         self.build_scatter(b, nest, applied, targets, &accesses.indices[0])
+    }
+
+    /// A window of a target at known starts, which a computation combines with its updates.
+    fn updated(
+        &self,
+        b: &Builder<'c>,
+        (applied, accesses): (ComputationId, &Accesses),
+        starts: &[i64],
+        [target, update]: [&Array<'c>; 2],
+    ) -> Result<Array<'c>, String> {
+        let at_start = |var| match var {
+            Var::Runtime(number) => Some(self.ir.constant(starts[number as usize])),
+            _ => None,
+        };
+        let place = self.ir.substitute_all(&accesses.indices[0], &at_start);
+        let sources = [(target, place), (update, accesses.index.clone())];
+        self.compute(b, &update.shape, &sources, &|b, values| {
+            let mut results = build_computation(b, self.module, applied, values)?.into_iter();
+            results.next().ok_or_else(|| "the computation of a scatter has no result".to_string())
+        })
     }
 
     /// Builds a scatter that reads its updates: a computation combines them with the elements of targets.
