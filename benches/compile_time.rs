@@ -375,7 +375,7 @@ fn compile(text: &str, with_llvm: bool) -> Result<Times, String> {
         return Ok((ours, 0.0));
     }
     let start = processor_seconds();
-    let program = lowered.optimize().map_err(|error| error.to_string())?;
+    let program = lowered.translate().map_err(|error| error.to_string())?;
     program.emit(Form::Object).map_err(|error| error.to_string())?;
     Ok((ours, processor_seconds() - start))
 }
