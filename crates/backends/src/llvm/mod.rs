@@ -469,12 +469,18 @@ impl Module {
         let own: HashSet<_> = functions.iter().map(|it| name(*it)).collect();
         // SAFETY: functions of the module.
         let is_declaration = |it: &LLVMValueRef| unsafe { LLVMIsDeclaration(*it) } != 0;
-        let declarations = functions.iter().copied().filter(is_declaration);
-        let builtin = |function| match name(function) {
+        let builtin = |function: LLVMValueRef| match name(function) {
             name if name.starts_with(BUILTIN_PREFIX) => Some(name),
             _ => self.substitute(function),
         };
-        let mut needed: HashSet<_> = declarations.filter_map(builtin).collect();
+        let missing = || {
+            let (declared, defined): (Vec<_>, Vec<_>) =
+                self.functions().into_iter().partition(is_declaration);
+            let defined: HashSet<_> = defined.into_iter().map(name).collect();
+            let wanted = declared.into_iter().filter_map(builtin);
+            wanted.filter(|name| !defined.contains(name)).collect::<HashSet<_>>()
+        };
+        let mut needed = missing();
         let (mut remainders, mut elements) = (Vec::new(), HashSet::new());
         for instruction in functions.iter().flat_map(|it| instructions(*it)) {
             // SAFETY: an instruction of the module.
@@ -489,8 +495,14 @@ impl Module {
         if needed.is_empty() {
             return Ok(());
         }
-        let is_linked = link(&self.raw, self.read_builtins(&needed)?);
-        self.context.check("cannot link the scalar built-ins", !is_linked)?;
+        // Built-ins call others instead of instructions that the processor does not have.
+        while !needed.is_empty() {
+            let is_linked = link(&self.raw, self.read_builtins(&needed)?);
+            self.context.check("cannot link the scalar built-ins", !is_linked)?;
+            let linked = mem::replace(&mut needed, missing());
+            // What is no built-in is reported later.
+            needed.retain(|name| !linked.contains(name));
+        }
         for function in self.functions() {
             let name = name(function);
             let is_builtin = name.starts_with(BUILTIN_PREFIX);
