@@ -178,3 +178,37 @@ func.func @kept(%a: tensor<?xf32>, %i: tensor<8xi32>, %v: tensor<8xf32>, %x0: te
   }
   return %r#0, %r#1 : tensor<8xf32>, tensor<8xi32>
 }
+
+// -----
+
+// A function of elements moves, a negation stays.
+// CHECK-LABEL: func.func @builtin(
+// CHECK: imap.builtin "exp"
+// CHECK: scf.for
+// CHECK-NOT: imap.builtin
+// CHECK: arith.negf
+func.func @builtin(%v: tensor<8xf32>, %x0: tensor<8xf32>, %n: index) -> tensor<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%x = %x0) -> (tensor<8xf32>) {
+    %e = tensor.empty() : tensor<8xf32>
+    %w = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+    ^bb0(%p: f32):
+      %z = imap.builtin "exp"(%p) : f32
+      imap.yield %z : f32
+    } -> tensor<8xf32>
+    %m = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+    ^bb0(%p: f32):
+      %z = arith.negf %p : f32
+      imap.yield %z : f32
+    } -> tensor<8xf32>
+    %t = imap.generic (i) domain: i in [0, 7] ins(%x[i], %w[i], %m[i] : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %z = arith.mulf %p, %q : f32
+      %y = arith.addf %z, %o : f32
+      imap.yield %y : f32
+    } -> tensor<8xf32>
+    scf.yield %t : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

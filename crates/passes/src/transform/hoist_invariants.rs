@@ -284,7 +284,7 @@ fn is_costly(generic: Generic) -> bool {
     mlir::walk(generic.op(), &mut |op| {
         let name = mlir::name(op);
         found |= is_division(op)
-            || ["arith.divf", "arith.remf", "func.call"].contains(&name)
+            || ["arith.divf", "arith.remf", "imap.builtin"].contains(&name)
             || name.starts_with("math.") && !CHEAP.contains(&name);
     });
     found
