@@ -500,7 +500,7 @@ impl Module {
             let is_linked = link(&self.raw, self.read_builtins(&needed)?);
             self.context.check("cannot link the scalar built-ins", !is_linked)?;
             let linked = mem::replace(&mut needed, missing());
-            // What is no built-in is reported later.
+            // Other unknown functions are reported later.
             needed.retain(|name| !linked.contains(name));
         }
         for function in self.functions() {

@@ -39,8 +39,8 @@ impl<'c> Access<'c> {
         self.guard.iter().map(|it| it.expr).chain(self.subscripts.iter().copied()).collect()
     }
 
-    /// The elements from the accessed element to that of the next value of a variable; `None` if that depends on the
-    /// values of variables or on dynamic extents.
+    /// The distance between the elements at two neighbouring values of a variable, in elements; `None` if it depends on
+    /// the values of variables or on dynamic extents.
     pub fn step(&self, ir: &tc_ir::Context, var: Var) -> Option<i64> {
         let shape = mlir::shape(self.value.r#type());
         let (mut step, mut stride) = (0_i64, 1_i64);
@@ -205,12 +205,14 @@ impl<'c> View<'c> {
     /// Whether each input that is read along ranges is read along all dimensions, unlike the factors of a
     /// product: a fold then reads each element once.
     pub fn reads_once(&self, ir: &tc_ir::Context) -> bool {
-        let dims = self.looping_dims(ir);
-        self.inputs.iter().all(|access| {
-            let used = ir.vars_of_all(&access.subscripts);
-            let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
-            !is_folded || dims.iter().all(|dim| used.contains(dim))
-        })
+        !self.inputs.iter().any(|access| self.reads_again(ir, access))
+    }
+
+    /// Whether an input is read along ranges, and not along all dimensions: each element for several results.
+    pub fn reads_again(&self, ir: &tc_ir::Context, access: &Access) -> bool {
+        let used = ir.vars_of_all(&access.subscripts);
+        let is_folded = used.iter().any(|var| matches!(var, Var::Range(_)));
+        is_folded && !self.looping_dims(ir).iter().all(|dim| used.contains(dim))
     }
 
     /// The operands of the runtime variables.

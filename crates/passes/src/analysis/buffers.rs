@@ -2,7 +2,10 @@
 
 use melior::{
     Context,
-    ir::{Attribute, BlockLike, Type, ValueLike, operation::OperationLike, r#type::MemRefType},
+    ir::{
+        Attribute, BlockLike, Type, TypeLike, ValueLike, operation::OperationLike,
+        r#type::MemRefType,
+    },
 };
 use std::collections::{HashMap, HashSet};
 use tc_dialects::mlir::{self, Op, Val};
@@ -45,6 +48,18 @@ pub(crate) fn results_in_arguments(function: Op) -> HashSet<usize> {
     };
     let results = arguments.into_iter().zip(attributes).filter(|(_, it)| is_result(*it));
     results.map(|(argument, _)| mlir::value_key(argument)).collect()
+}
+
+/// Whether an operation works on tensors alone, so that it may be computed earlier or later.
+pub(crate) fn is_movable(op: Op) -> bool {
+    let mut found = true;
+    mlir::walk(op, &mut |inner| {
+        let is_memory = |ty: Type| ty.is_mem_ref() || ty.is_unranked_mem_ref();
+        found &= !mlir::operands(inner).iter().any(|it| is_memory(it.r#type()))
+            && !mlir::is(inner, "func.call")
+            && !mlir::is(inner, "imap.check");
+    });
+    found
 }
 
 /// What an operation uses of what is defined outside of it, in order of appearance.

@@ -6,7 +6,8 @@
 //! computed twice. Other dimensions and all ranges are not tiled.
 
 use super::pack::{LINE_BYTES, MAX_ELEMENTS, MIN_LINES};
-use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use crate::analysis::buffers::is_movable;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tc_dialects::{
@@ -371,25 +372,13 @@ impl<'c> Member<'c> {
     }
 }
 
-/// The bytes from the accessed element to that of the next value of a variable; `None` if they are not constant.
+/// The distance between the elements at two neighbouring values of a variable, in bytes; `None` if it is not constant.
 fn byte_step(ir: &Context, access: &Access, var: Var) -> Option<u64> {
     access.step(ir, var)?.unsigned_abs().checked_mul(element_bytes(access))
 }
 
 fn element_bytes(access: &Access) -> u64 {
     u64::from(mlir::byte_width(mlir::element_type(access.value.r#type())))
-}
-
-/// Whether an operation works on tensors alone, so that it may be computed later.
-fn is_movable(op: Op) -> bool {
-    let mut found = true;
-    mlir::walk(op, &mut |inner| {
-        let is_memory = |ty: melior::ir::Type| ty.is_mem_ref() || ty.is_unranked_mem_ref();
-        found &= !mlir::operands(inner).iter().any(|it| is_memory(it.r#type()))
-            && !mlir::is(inner, "func.call")
-            && !mlir::is(inner, "imap.check");
-    });
-    found
 }
 
 /// The position in its block of each operation.

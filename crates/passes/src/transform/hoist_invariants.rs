@@ -2,13 +2,13 @@
 //!
 //! The pass runs before `imap-fuse`, which would make such operations parts of others that do change. It moves
 //!
-//! - folds, scans, sorts and other operations that compute more than an element from an element,
+//! - folds, scans, sorts and scatters,
 //! - divisions and functions of elements, unless the result is large and is computed from less, and
 //! - other operations on elements, if a product reads the result in the loop, or if the result takes the place
 //!   of a tensor that was moved.
 //!
-//! Broadcasts and the like stay in the loop, where fusion makes them parts of their readers. An operation that moves
-//! takes copies of them with it.
+//! Broadcasts and other cheap operations stay in the loop, where fusion makes them parts of their readers. An operation
+//! that moves takes copies of them with it.
 //!
 //! Before:
 //!
@@ -35,7 +35,7 @@
 //! computed from less. Remark: the number of operations that left a loop.
 
 use super::hoist_divisions::{is_division, is_safe_divisor};
-use crate::analysis::buffers::{static_bytes, values_from_outside};
+use crate::analysis::buffers::{is_movable, static_bytes, values_from_outside};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use tc_dialects::{
@@ -189,16 +189,12 @@ impl<'c, 'i> Loop<'c, 'i> {
             || !replaced.is_empty() && total(&replaced).is_some_and(|it| result_bytes <= it)
     }
 
-    /// Whether a fold reads elements of a tensor for several of its results.
+    /// Whether a fold reads each element of a tensor for several of its results.
     fn is_factor(&self, value: Val<'c>) -> bool {
         let folds = mlir::uses(value).into_iter().filter_map(|(user, _)| Generic::cast(user));
         folds.map(|fold| View::of(self.ir, fold)).any(|view| {
-            let dims = view.looping_dims(self.ir);
-            !view.accumulators.is_empty()
-                && view.inputs.iter().filter(|it| it.value == value).any(|access| {
-                    let used = self.ir.vars_of_all(&access.subscripts);
-                    !dims.iter().all(|dim| used.contains(dim))
-                })
+            let mut reads = view.inputs.iter().filter(|it| it.value == value);
+            reads.any(|access| view.reads_again(self.ir, access))
         })
     }
 
@@ -269,13 +265,9 @@ fn is_speculatable(op: Op) -> bool {
     let operands = mlir::operands(op);
     let uses_others = values_from_outside(op).iter().any(|it| !operands.contains(it));
     let has_runtimes = Generic::cast(op).is_some_and(|it| !it.runtimes().is_empty());
-    let mut found = !uses_others && !has_runtimes;
-    mlir::walk(op, &mut |inner| {
-        let is_tensor = |value: &Val| !mlir::is_memref(value.r#type());
-        let may_trap = is_division(inner) && !is_safe_divisor(inner);
-        found &= mlir::operands(inner).iter().all(is_tensor) && !may_trap;
-    });
-    found
+    let mut may_trap = false;
+    mlir::walk(op, &mut |inner| may_trap |= is_division(inner) && !is_safe_divisor(inner));
+    is_movable(op) && !uses_others && !has_runtimes && !may_trap
 }
 
 /// Whether an element takes much longer than to load it.

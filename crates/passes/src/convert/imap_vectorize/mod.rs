@@ -20,9 +20,9 @@
 //!
 //! Only bodies and combiners of operations that work element by element on vectors are taken, with
 //! operands that are contiguous in the lanes or independent of them. Along results, an input may have a
-//! stride in its innermost dimension, and one of the epilogue any stride: its elements are loaded one by one. Guards, and conditions in bodies,
-//! are masks: they hold for all lanes alike, from one lane on, or up to one. A constraint of a fold on lanes
-//! that are a dimension variable is a mask where it does not hold for the whole block:
+//! stride in its innermost dimension, and an input of the epilogue any stride: elements are loaded one by one.
+//! Guards, and conditions in bodies, are masks: they hold for all lanes alike, from one lane on, or up to one. A
+//! constraint of a fold on lanes that are a dimension variable is a mask where it does not hold for the whole block:
 //!
 //! ```text
 //! i + s - 1 in [0, 55]                    lanes along i, the range variable s

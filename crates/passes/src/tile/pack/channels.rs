@@ -35,7 +35,7 @@ use tc_ir::{
     map::{Constraint, IndexingMap, Variable},
 };
 
-/// How much less than a copy needs folds have to reuse, if nothing is contiguous along lanes without it.
+/// A copy pays with a fraction of the usual reuse if the operation has no vectors without it.
 pub(super) const FEW: i64 = 4;
 
 /// The dimensions of tensors that become the last ones.
@@ -105,9 +105,7 @@ fn place(product: &Product, access: &Access, var: Var) -> Option<usize> {
 /// an input, if one is, and the longest of those.
 fn with_lanes(product: &Product, limits: Limits) -> Option<Plan> {
     let lanes = limits.vector_bits / product.element_bits();
-    let count =
-        product.ranges.iter().fold(1, |all: i64, it| all.saturating_mul(product.extent(*it)));
-    if count < limits.min_reuse / FEW {
+    if product.num_values() < limits.min_reuse / FEW {
         return None;
     }
     let is_plain = |access: &Access, lane| {
@@ -137,12 +135,9 @@ fn without_tests(product: &Product, masked: Var, limits: Limits) -> Option<Plan>
     let is_range = |var: &Var| matches!(var, Var::Range(_));
     let is_mask = |it: &Constraint| is_test_of(it, masked) && ir.vars(it.expr).iter().any(is_range);
     let is_tested = |var| constraints().any(|it| is_test_of(it, var));
-    let count =
-        product.ranges.iter().fold(1, |all: i64, it| all.saturating_mul(product.extent(*it)));
-    if !constraints().any(is_mask) || count < limits.min_reuse {
+    if !constraints().any(is_mask) || product.num_values() < limits.min_reuse {
         return None;
     }
-    let place = |access: &Access, var| place(product, access, var);
     let is_lane = |lane: &Var| {
         let along = |(_, access): (usize, &Access)| {
             let vars = product.vars(access);
@@ -152,7 +147,7 @@ fn without_tests(product: &Product, masked: Var, limits: Limits) -> Option<Plan>
     };
     let mut candidates = product.dims.iter().copied().filter(is_lane);
     let last_dims = candidates.find_map(|lane| {
-        view.outputs.iter().map(|it| place(it, lane)).collect::<Option<Vec<_>>>()
+        view.outputs.iter().map(|it| place(product, it, lane)).collect::<Option<Vec<_>>>()
     })?;
     // The innermost range of the fold is in no test.
     let run = product.ranges.iter().copied().filter(|it| !is_tested(*it));
@@ -163,7 +158,7 @@ fn without_tests(product: &Product, masked: Var, limits: Limits) -> Option<Plan>
         if !vars.contains(&masked) {
             continue;
         }
-        let dim = place(access, run)?;
+        let dim = place(product, access, run)?;
         let extents = mlir::shape(access.value.r#type()).into_iter();
         let stored = extents.fold(1_i64, |all, it| all.saturating_mul(it.unwrap_or(i64::MAX)));
         if MAX_ELEMENTS < stored || product.reuse(&vars) < limits.min_reuse {

@@ -20,9 +20,10 @@
 //! The variable along which panels are wide is the *lane*: all destinations are contiguous in it. A panel is two
 //! vectors wide, and the lane is split if that divides its extent. Otherwise, only an operand that is not contiguous in
 //! the lane is copied, as one panel. An operand whose rows are close together stays as it is. Copies keep the other
-//! dimension variables of an operand, such as a batch. A copy of gathered rows has them in order. Factors that each product converts to a wider type are converted
-//! once instead. Factors with a stride along the lane are copied by residues first (`phases.rs`). Operations that are
-//! padded along the lane, or have few values along it, get another lane (`channels.rs`).
+//! dimension variables of an operand, such as a batch. A copy of gathered rows has them in order. Factors that each
+//! product converts to a wider type are converted once instead. Factors with a stride along the lane are copied by
+//! residues first (`phases.rs`). Operations that are padded along the lane, or have few values along it, get another
+//! lane (`channels.rs`).
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //!
@@ -222,6 +223,12 @@ impl<'a, 'c> Product<'a, 'c> {
     fn extent(&self, var: Var) -> i64 {
         let variable = self.view.domain.variable(var);
         variable.and_then(|it| extent(self.ir, it)).unwrap_or(1)
+    }
+
+    /// The values that are folded into a result.
+    fn num_values(&self) -> i64 {
+        let extents = self.ranges.iter().map(|var| self.extent(*var));
+        extents.fold(1, i64::saturating_mul)
     }
 
     /// The inputs that the body reads, and not the epilogue, by number.

@@ -103,10 +103,9 @@ pub(super) fn gather<'c>(
     let (place, lane, stride) = places.next()??;
     let lanes = limits.vector_bits / product.element_bits();
     let fits = |access: &Access<'c>| matches!(product.step(access, lane), Some(0 | 1));
-    let count = product.ranges.iter().fold(1_i64, |all, var| all.saturating_mul(extent(*var)));
     if !places.all(|it| it == Some((place, lane, stride)))
         || 2 * extent(lane) < lanes
-        || count < limits.min_reuse
+        || product.num_values() < limits.min_reuse
         || !product.folded().all(|(_, access)| fits(access))
     {
         return None;
