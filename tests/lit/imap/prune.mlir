@@ -114,3 +114,28 @@ func.func @buffers(%x: memref<8xf32>, %y: memref<f32>) {
   }
   return
 }
+
+// -----
+
+// A tensor of one constant number is that number, but not where a guard reads another one.
+// CHECK-LABEL: func.func @constants(
+// CHECK-DAG:     %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK-DAG:     %[[TABLE:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG:     %[[ONES:.*]] = arith.constant dense<1.000000e+00> : tensor<2xf32>
+// CHECK:         imap.generic (i) domain: i in [0, 3] ins(%{{.*}}[i], %[[TABLE]][i / 2], %[[ONES]][i] where i in [0, 1] :
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: f32, %[[B:.*]]: f32, %[[C:.*]]: f32):
+// CHECK-NEXT:      arith.mulf %[[A]], %[[HALF]]
+func.func @constants(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %half = arith.constant dense<0.5> : tensor<f32>
+  %table = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %ones = arith.constant dense<1.0> : tensor<2xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %y = imap.generic (i) domain: i in [0, 3] ins(%x[i], %half[], %table[i floordiv 2], %ones[i] where i in [0, 1] : tensor<4xf32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>) outs(%e[i] : tensor<4xf32>) {
+  ^bb0(%a: f32, %h: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %h : f32
+    %1 = arith.addf %0, %b : f32
+    %2 = arith.addf %1, %c : f32
+    imap.yield %2 : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -4,6 +4,8 @@
 //!   of their own for combiners, or that has an epilogue, the epilogue maps what is folded to the others.
 //! * Accumulators with a named combiner go if neither a result nor the epilogue uses them.
 //! * Inputs that no region uses go, and equal reads of one tensor become one.
+//! * A tensor with one constant number in all its elements becomes that number, where no guard says what is read
+//!   instead.
 //!
 //! Before:
 //!
@@ -27,21 +29,23 @@
 
 use super::{CombinerKind, Generic, Indexed, Start, View, build_yield, tiling::copy_attributes};
 use crate::mlir::{self, Blk, Builder, Val, ValueMap};
-use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_ir::Context;
 
 /// The numbers of what an operation keeps.
-struct Kept {
+struct Kept<'c> {
     results: Vec<usize>,
     accumulators: Vec<usize>,
     inputs: Vec<usize>,
     /// Per input, the one that reads the same.
     representatives: Vec<usize>,
+    /// Per input, the number that is read everywhere.
+    constants: Vec<Option<Attribute<'c>>>,
 }
 
-impl Kept {
-    fn of(generic: Generic) -> Self {
+impl<'c> Kept<'c> {
+    fn of(generic: Generic<'c>) -> Self {
         let op = generic.op();
         let (accumulators, inits) = (generic.accumulators(), generic.inits());
         let is_used = |number: &usize| {
@@ -82,13 +86,16 @@ impl Kept {
                     is_needed(argument, block, &results)
                 })
         };
+        let constants = constants(generic);
+        let loaded = (0..inputs.len()).filter(|number| constants[*number].is_none());
         let read: BTreeSet<usize> =
-            (0..inputs.len()).filter(is_read).map(|number| representatives[number]).collect();
+            loaded.filter(is_read).map(|number| representatives[number]).collect();
         Self {
             results: results.into_iter().collect(),
             accumulators: kept,
             inputs: read.into_iter().collect(),
             representatives,
+            constants,
         }
     }
 }
@@ -110,6 +117,25 @@ fn representatives(generic: Generic) -> Vec<usize> {
     };
     let first = |number: usize| (0..number).find(|it| is_same(*it, number)).unwrap_or(number);
     (0..inputs.len()).map(first).collect()
+}
+
+/// Per input, the number that all elements of its tensor are; `None` if they differ or a guard stands before them.
+fn constants<'c>(generic: Generic<'c>) -> Vec<Option<Attribute<'c>>> {
+    let inputs = generic.inputs();
+    let constant = |value: Val<'c>| {
+        let element = mlir::element_type(value.r#type());
+        let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
+        let is_number = mlir::is_float(element) || mlir::is_signless(element);
+        mlir::splat_of(op.attribute("value").ok().filter(|_| is_number)?)
+    };
+    let constants: Vec<_> = inputs.iter().map(|value| constant(*value)).collect();
+    if constants.iter().all(Option::is_none) {
+        return constants;
+    }
+    let ir = Context::new();
+    let view = View::of(&ir, generic);
+    let pairs = constants.into_iter().zip(&view.inputs);
+    pairs.map(|(constant, access)| constant.filter(|_| access.guard.is_empty())).collect()
 }
 
 /// Builds the operation without what nothing uses before it. Returns the results that are left, by their
@@ -150,18 +176,19 @@ pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
 
     let yielded = if accumulators.is_empty() { &kept.results } else { &kept.accumulators };
     let arguments = mlir::arguments(new.body());
-    let input = |number: usize, arguments: &[Val<'c>]| {
+    let input = |inside: &Builder<'c>, number: usize, old: Val<'c>, arguments: &[Val<'c>]| {
+        if let Some(constant) = kept.constants[number] {
+            let is_used = !mlir::uses(old).is_empty();
+            return is_used.then(|| inside.constant(old.r#type(), constant));
+        }
         let place = kept.inputs.iter().position(|it| *it == kept.representatives[number]);
         place.map(|place| arguments[place])
     };
+    let inside = Builder::at_end(builder.context, new.body(), builder.location);
     let old = mlir::arguments(generic.body()).into_iter().enumerate();
-    let map = old.filter_map(|(number, old)| Some((old, input(number, &arguments)?))).collect();
-    copy(
-        generic.body(),
-        &Builder::at_end(builder.context, new.body(), builder.location),
-        map,
-        yielded,
-    );
+    let map = old.filter_map(|(number, old)| Some((old, input(&inside, number, old, &arguments)?)));
+    let map = map.collect();
+    copy(generic.body(), &inside, map, yielded);
     if let Some(block) = new.epilogue() {
         let inside = Builder::at_end(builder.context, block, builder.location);
         let arguments = mlir::arguments(block);
@@ -178,12 +205,12 @@ pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
             }
             Some(old) => {
                 let old_arguments = mlir::arguments(old).into_iter().enumerate();
-                let new_of = |number: usize| match number.checked_sub(accumulators.len()) {
+                let new_of = |number: usize, old| match number.checked_sub(accumulators.len()) {
                     None => fold(number),
-                    Some(number) => input(number, read),
+                    Some(number) => input(&inside, number, old, read),
                 };
                 let map = old_arguments
-                    .filter_map(|(number, old)| Some((old, new_of(number)?)))
+                    .filter_map(|(number, old)| Some((old, new_of(number, old)?)))
                     .collect();
                 copy(old, &inside, map, &kept.results);
             }
