@@ -548,6 +548,12 @@ fn multiplied(random: &mut Random) -> Case {
         runtimes: Vec::new(),
         constraints: Vec::new(),
     };
+    for own in ["i0", "i1"] {
+        if maker.random.chance(25) {
+            let lowest = maker.random.between(-3, 10);
+            maker.constraints.push(format!("{own} + k0 - 2 in [{lowest}, {}]", lowest + 30));
+        }
+    }
     let batch = &dims[dims.len() - usize::from(has_batch)..];
     let rows =
         if is_split { vec![dims[0].clone(), dims[2].clone()] } else { vec![dims[0].clone()] };

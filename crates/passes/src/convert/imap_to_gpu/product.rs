@@ -19,9 +19,11 @@
 //!   destination[row, column] = start + folded
 //! ```
 //!
-//! Rows are the dimension variables that only the first input needs, columns those that only the second one
-//! needs. Other dimensions have a tile per value. Several variables together are one index. Source of the scheme:
-//! Volkov and Demmel, "Benchmarking GPUs to Tune Dense Linear Algebra" (2008).
+//! Rows are the dimension variables that only one input needs, columns those that only the other one needs: those
+//! along which neighbouring elements of the result lie. Other dimensions have a tile per value. Several variables
+//! together are one index. A constraint, such as that of a padded convolution, belongs to one of the inputs, too:
+//! whether it holds is in shared memory beside the element. Source of the scheme: Volkov and Demmel, "Benchmarking
+//! GPUs to Tune Dense Linear Algebra" (2008).
 
 use super::{Grid, Space, divide, remainder};
 use crate::{
@@ -35,7 +37,7 @@ use crate::{
     loops,
 };
 use melior::ir::ValueLike;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem};
 use tc_dialects::{
     imap::{self, Indexed},
     mlir::{self, Builder, Val},
@@ -57,6 +59,8 @@ struct Side {
     input: usize,
     /// The dimension variables that only this input needs, the innermost one last.
     dims: Vec<Var>,
+    /// The numbers of the constraints that say where its elements are folded.
+    constraints: Vec<usize>,
     /// Whether neighbouring elements lie along the ranges.
     is_along_ranges: bool,
     /// Threads along the dimensions of this side.
@@ -99,7 +103,6 @@ impl Product {
         let starts_alone =
             nest.accumulators.iter().all(|it| matches!(it.start, imap::Start::Identity));
         if nest.is_map_form()
-            || !nest.domain.constraints.is_empty()
             || !are_fixed
             || nest.keeps_order() && !starts_alone
             || depends_on_point(nest)
@@ -108,10 +111,19 @@ impl Product {
         }
         let arguments = mlir::arguments(nest.generic.body());
         let is_read = |number: &usize| !mlir::uses(arguments[*number]).is_empty();
-        let [left, right] = (0..nest.inputs.len()).filter(is_read).collect::<Vec<_>>()[..] else {
+        let [mut left, mut right] = (0..nest.inputs.len()).filter(is_read).collect::<Vec<_>>()[..]
+        else {
             return None;
         };
-        let needs = [left, right].map(|number| nest.needs(&accessed(&nest.inputs[number].map)));
+        let needs = |number: usize| nest.needs(&accessed(&nest.inputs[number].map));
+        let is_along_result = |var: &Var| {
+            let mut outputs = nest.outputs.iter();
+            outputs.any(|it| order::step_along(nest, &it.map, *var) == Some(1))
+        };
+        if dims.iter().any(|var| is_along_result(var) && !needs(right).contains(var)) {
+            (left, right) = (right, left);
+        }
+        let needs = [left, right].map(needs);
         let only = |own: &BTreeSet<Var>, other: &BTreeSet<Var>| -> Vec<Var> {
             let is_own = |var: &&Var| own.contains(var) && !other.contains(var);
             dims.iter().filter(is_own).copied().collect()
@@ -122,6 +134,13 @@ impl Product {
         let is_shared = |var: &Var| needs.iter().any(|needs| needs.contains(var));
         if rows.is_empty() || columns.is_empty() || !ranges.iter().all(is_shared) {
             return None;
+        }
+        let mut constraints = [Vec::new(), Vec::new()];
+        for (number, constraint) in nest.domain.constraints.iter().enumerate() {
+            let needs = nest.needs(&[constraint.expr]);
+            let is_free_of = |vars: &[Var]| !vars.iter().any(|var| needs.contains(var));
+            let side = [&columns, &rows].iter().position(|other| is_free_of(other))?;
+            constraints[side].push(number);
         }
         let count = |vars: &[Var]| {
             let mut extents = vars.iter().map(|var| nest.extent(*var));
@@ -155,15 +174,30 @@ impl Product {
         if threads[0] == 0 || per_thread[0] * per_thread[1] < FEWEST {
             return None;
         }
-        let side = |number: usize, input: usize, dims: Vec<Var>| {
+        let mut ranges = ranges.to_vec();
+        if !nest.keeps_order() {
+            // Neighbouring points of the ranges are to be neighbouring elements.
+            let depth = |var: &Var| -> usize {
+                let depth = |number: usize| {
+                    let mut subscripts = nest.inputs[number].map.results.iter();
+                    subscripts.rposition(|it| nest.needs(&[*it]).contains(var)).unwrap_or(0)
+                };
+                depth(left) + depth(right)
+            };
+            ranges.sort_by_key(depth);
+        }
+        let mut side = |number: usize, input: usize, dims: Vec<Var>| {
             let map = &nest.inputs[input].map;
-            let is_along = |var: &Var| order::step_along(nest, map, *var) == Some(1);
-            let is_along_ranges = ranges.last().is_some_and(is_along);
+            let is_along = |var: Option<&Var>| {
+                var.is_some_and(|var| order::step_along(nest, map, *var) == Some(1))
+            };
+            let is_along_ranges = is_along(ranges.last()) && !is_along(dims.last());
             let (threads, per_thread) = (threads[number], per_thread[number]);
-            Side { input, dims, is_along_ranges, threads, per_thread }
+            let constraints = mem::take(&mut constraints[number]);
+            Side { input, dims, constraints, is_along_ranges, threads, per_thread }
         };
         let sides = [side(0, left, rows), side(1, right, columns)];
-        Some(Self { sides, batch, ranges: ranges.to_vec() })
+        Some(Self { sides, batch, ranges })
     }
 
     /// Emits the code.
@@ -195,6 +229,7 @@ impl Product {
             ranges,
             spaces,
             shared: self.sides.iter().map(|side| shared(nest, builder, grid, side)).collect(),
+            masks: self.sides.iter().map(|side| mask(builder, grid, side)).collect(),
             threads: [
                 divide(builder, grid.thread, ACROSS),
                 remainder(builder, grid.thread, ACROSS),
@@ -236,6 +271,12 @@ fn shared<'c>(nest: &Nest<'c>, builder: &Builder<'c>, grid: &Grid<'c>, side: &Si
     grid.shared(builder, mlir::signless(builder.context, element), DEPTH * side.stride())
 }
 
+/// Shared memory for whether the constraints of an input hold, a byte per element; `None` if there are none.
+fn mask<'c>(builder: &Builder<'c>, grid: &Grid<'c>, side: &Side) -> Option<Val<'c>> {
+    let byte = || grid.shared(builder, builder.int_type(8), DEPTH * side.stride());
+    (!side.constraints.is_empty()).then(byte)
+}
+
 /// The values that the code of a product uses everywhere.
 struct Code<'a, 'c> {
     product: &'a Product,
@@ -245,6 +286,7 @@ struct Code<'a, 'c> {
     /// The dimensions of each side.
     spaces: Vec<Space<'c>>,
     shared: Vec<Val<'c>>,
+    masks: Vec<Option<Val<'c>>>,
     /// The number of the thread among those along each side.
     threads: [Val<'c>; 2],
 }
@@ -320,37 +362,52 @@ impl<'c> Code<'_, 'c> {
         k: Val<'c>,
         carried: &[Val<'c>],
     ) -> Vec<Val<'c>> {
-        let elements: Vec<Vec<_>> = self
-            .product
-            .sides
-            .iter()
-            .zip(&self.shared)
-            .zip(self.threads)
-            .map(|((side, buffer), thread)| {
+        let sides = self.product.sides.iter().zip(self.threads);
+        let starts: Vec<_> = sides
+            .map(|(side, thread)| {
                 let row = builder.scale_index(k, side.stride());
-                let start = builder.add_index(row, thread);
-                let load = |number: i64| {
-                    let offset = builder.index(number * side.threads);
-                    let place = builder.add_index(start, offset);
-                    let ty = mlir::element_type(buffer.r#type());
-                    builder.value("memref.load", &[*buffer, place], ty)
-                };
-                (0..side.per_thread).map(load).collect()
+                builder.add_index(row, thread)
             })
             .collect();
+        let load = |number: usize, buffer: Val<'c>| -> Vec<Val<'c>> {
+            let side = &self.product.sides[number];
+            let load = |own: i64| {
+                let offset = builder.index(own * side.threads);
+                let place = builder.add_index(starts[number], offset);
+                let ty = mlir::element_type(buffer.r#type());
+                builder.value("memref.load", &[buffer, place], ty)
+            };
+            (0..side.per_thread).map(load).collect()
+        };
+        let elements = [0, 1].map(|number| load(number, self.shared[number]));
+        let zero = builder.integer(builder.int_type(8), 0);
+        let holds = [0, 1].map(|number| {
+            let bytes = load(number, self.masks[number]?).into_iter();
+            Some(bytes.map(|byte| builder.compare_int("ne", byte, zero)).collect::<Vec<_>>())
+        });
         let [left, right] = &self.product.sides;
         let width = self.nest.accumulators.len();
-        let pairs = elements[0].iter().flat_map(|a| elements[1].iter().map(move |b| (*a, *b)));
-        let fold = |((a, b), folded): ((Val<'c>, Val<'c>), &[Val<'c>])| {
+        let num_columns = elements[1].len();
+        let fold = |(place, folded): (usize, &[Val<'c>])| {
+            let own = [place / num_columns, place % num_columns];
+            let [a, b] = [0, 1].map(|number| elements[number][own[number]]);
             let mut scope = scope.clone();
             scope.loaded = [(left.input, a), (right.input, b)].into();
-            self.nest.fold(builder, &mut scope, folded)
+            let mut values = self.nest.fold(builder, &mut scope, folded);
+            for (holds, own) in holds.iter().zip(own) {
+                if let Some(holds) = holds {
+                    let pairs = values.iter().zip(folded);
+                    values =
+                        pairs.map(|(new, old)| builder.select(holds[own], *new, *old)).collect();
+                }
+            }
+            values
         };
-        pairs.zip(carried.chunks(width)).flat_map(fold).collect()
+        carried.chunks(width).enumerate().flat_map(fold).collect()
     }
 
     /// Copies the elements of an input that a tile needs to shared memory, from these points of its dimensions and
-    /// of the ranges on. What lies outside is zero.
+    /// of the ranges on. What lies outside, or where constraints fail, is zero.
     fn copy(
         &self,
         builder: &Builder<'c>,
@@ -373,7 +430,12 @@ impl<'c> Code<'_, 'c> {
             let is_own = builder.compare_int("slt", point, space.total);
             let is_range = builder.compare_int("slt", range, self.ranges.total);
             let is_inside = builder.and(is_own, is_range);
-            let element = loops::build_if(
+            let byte = |value| builder.integer(builder.int_type(8), value);
+            let nothing = [imap::build_fill(builder, None, mlir::element_type(buffer.r#type()))];
+            let [yes, no] = [byte(1), byte(0)];
+            let mask = self.masks[number];
+            let nothing = [&nothing[..], mask.map(|_| no).as_slice()].concat();
+            let copied = loops::build_if(
                 builder,
                 is_inside,
                 &mut |builder| {
@@ -381,16 +443,26 @@ impl<'c> Code<'_, 'c> {
                     space.enter(builder, &mut scope, point, 1);
                     self.ranges.enter(builder, &mut scope, range, 1);
                     let (map, fill) = (&input.map, input.fill);
-                    vec![nest.load_at(builder, &mut scope, input.buffer, map, fill)]
+                    nest.guarded(
+                        builder,
+                        &scope,
+                        &side.constraints,
+                        &nothing,
+                        &mut |builder, scope| {
+                            let element = nest.load_at(builder, scope, input.buffer, map, fill);
+                            [&[element], mask.map(|_| yes).as_slice()].concat()
+                        },
+                    )
                 },
-                &mut |builder| {
-                    let ty = mlir::element_type(buffer.r#type());
-                    vec![imap::build_fill(builder, None, ty)]
-                },
+                &mut |_| nothing.clone(),
             );
             let row = builder.scale_index(k, side.stride());
             let place = builder.add_index(row, own);
-            builder.op("memref.store", &[element[0], buffer, place], &[]);
+            for (value, buffer) in
+                copied.into_iter().zip([Some(buffer), mask].into_iter().flatten())
+            {
+                builder.op("memref.store", &[value, buffer, place], &[]);
+            }
             Vec::new()
         });
     }
