@@ -351,6 +351,70 @@ const ROW_PROGRAMS: [(&str, &str); 6] = [
     ),
 ];
 
+/// A softmax along the dimension in the middle: columns of each matrix.
+fn softmax_of_columns([batch, rows, columns]: [usize; 3]) -> String {
+    let (all, some) = (
+        format!("f32[{batch},{rows},{columns}]{{2,1,0}}"),
+        format!("f32[{batch},{columns}]{{1,0}}"),
+    );
+    format!(
+        "HloModule columns
+         add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }}
+         max {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }}
+         ENTRY main {{
+           x = {all} parameter(0)
+           lowest = f32[] constant(-inf)
+           m = {some} reduce(x, lowest), dimensions={{1}}, to_apply=max
+           ms = {all} broadcast(m), dimensions={{0,2}}
+           d = {all} subtract(x, ms)
+           e = {all} exponential(d)
+           zero = f32[] constant(0)
+           s = {some} reduce(e, zero), dimensions={{1}}, to_apply=add
+           ss = {all} broadcast(s), dimensions={{0,2}}
+           ROOT y = {all} divide(e, ss)
+         }}"
+    )
+}
+
+#[test]
+fn columns_are_read_once_from_the_memory_of_the_device() {
+    for shape in [[1, 256, 128], [3, 96, 64], [2, 100, 40]] {
+        let text = softmax_of_columns(shape);
+        let [kernel] = &counts(&text)[..] else { panic!("several kernels\n{text}") };
+        let bytes = 4 * shape.iter().product::<usize>() as u64;
+        for access in ["load", "store"] {
+            assert_eq!(events(kernel, &format!("global_{access}_bytes")), bytes, "{kernel:?}");
+            let sectors = events(kernel, &format!("global_{access}_sectors"));
+            assert!(32 * sectors <= bytes * 3 / 2, "{kernel:?}");
+        }
+        run_hlo("columns", &text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}
+
+#[test]
+fn convolutions_read_each_operand_once_per_tile() {
+    for labels in ["b01f_01io->b01f", "bf01_oi01->bf01"] {
+        let [image, result, weights] = match labels {
+            "bf01_oi01->bf01" => ["2,17,12,12", "2,40,12,12", "40,17,3,3"],
+            _ => ["2,12,12,17", "2,12,12,40", "3,3,17,40"],
+        };
+        let text = format!(
+            "HloModule convolution
+             ENTRY main {{
+               x = f32[{image}]{{3,2,1,0}} parameter(0)
+               w = f32[{weights}]{{3,2,1,0}} parameter(1)
+               ROOT y = f32[{result}]{{3,2,1,0}} convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels={labels}
+             }}"
+        );
+        let [kernel] = &counts(&text)[..] else { panic!("several kernels\n{text}") };
+        // The product of 288 rows and 40 columns over 153 terms, in tiles of at least 32 rows and columns.
+        let (rows, columns, terms) = (288_u64, 40_u64, 153_u64);
+        let most = 4 * terms * (rows * columns.div_ceil(32) + columns * rows.div_ceil(32));
+        assert!(events(kernel, "global_load_bytes") <= most, "{most} bytes: {kernel:?}");
+        run_hlo("convolution", &text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}
+
 /// Runs a module of HLO on zeros in the emulator.
 fn counts(text: &str) -> Vec<KernelCounts> {
     let emulator = nvvm::BACKEND.on_device("emulator").expect("a device");

@@ -54,9 +54,9 @@ gpu.module @kernels {
     }
     gpu.return
   }
-  gpu.func @columns(%x: memref<64x99xf32>, %y: memref<99xf32>) kernel {
-    imap.generic (j)[i] domain: j in [0, 98], i in [0, 63]
-        ins(%x[i, j] : memref<64x99xf32>) outs(%y[j] : memref<99xf32>) fold [maximumf f32] {
+  gpu.func @columns(%x: memref<12x99xf32>, %y: memref<99xf32>) kernel {
+    imap.generic (j)[i] domain: j in [0, 98], i in [0, 11]
+        ins(%x[i, j] : memref<12x99xf32>) outs(%y[j] : memref<99xf32>) fold [maximumf f32] {
     ^bb0(%a: f32):
       imap.yield %a : f32
     }
@@ -241,9 +241,9 @@ gpu.module @kernels {
 
 // A few rows, or few terms, are no tile.
 // CHECK-LABEL: gpu.func @few_rows
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     arith.minsi
 // CHECK-LABEL: gpu.func @few_terms
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     arith.minsi
 gpu.module @kernels {
   gpu.func @few_rows(%x: memref<4x40xf32>, %y: memref<40x12xf32>, %z: memref<4x12xf32>) kernel {
     imap.generic (i, j)[k] domain: i in [0, 3], j in [0, 11], k in [0, 39]
@@ -316,6 +316,87 @@ gpu.module @kernels {
         imap.yield %q : f32
       }
       scf.reduce
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Few columns of many elements: four rows of 32 threads fold the elements of 32 columns, and then the four values of each
+// column in shared memory.
+// CHECK-LABEL: gpu.func @column_folds
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<128xf32, #gpu.address_space<workgroup>>
+// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 4 : index
+// CHECK:         %[[ROW:.*]] = arith.divui %thread_id_x, %c32
+// CHECK:         scf.if
+// CHECK:           scf.for %[[I:.*]] = %[[ROW]] to %{{.*}} step %[[ROWS]]
+// CHECK:             memref.load %{{.*}}[%[[I]], %{{.*}}] : memref<900x20xf32>
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    memref.store %{{.*}}, %[[SHARED]][%thread_id_x]
+// CHECK-COUNT-2: gpu.barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         memref.store %{{.*}} : memref<20xf32>
+// An ordered fold keeps its order.
+// CHECK-LABEL: gpu.func @ordered_columns
+// CHECK-NOT:     gpu.barrier
+gpu.module @kernels {
+  gpu.func @column_folds(%x: memref<900x20xf32>, %y: memref<20xf32>) kernel {
+    imap.generic (j)[i] domain: j in [0, 19], i in [0, 899]
+        ins(%x[i, j] : memref<900x20xf32>) outs(%y[j] : memref<20xf32>) fold [add f32] {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
+  gpu.func @ordered_columns(%x: memref<900x20xf32>, %y: memref<20xf32>) kernel {
+    imap.generic (j)[i] domain: j in [0, 19], i in [0, 899]
+        ins(%x[i, j] : memref<900x20xf32>) outs(%y[j] : memref<20xf32>) fold [add f32] ordered {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A convolution with padding is a product, too. Beside an element, shared memory holds whether it is inside: a value
+// outside is not folded, even if a weight is infinite.
+// CHECK-LABEL: gpu.func @padded
+// CHECK-SAME:    workgroup(%[[X:[^ ]*]] : memref<1040xf32, {{.*}} %[[W:[^ ]*]] : memref<1024xf32, {{.*}} %[[MASK:[^ ]*]] : memref<1040xi8
+// CHECK:         gpu.barrier
+// CHECK:         memref.store %{{.*}}, %[[X]]
+// CHECK-NEXT:    memref.store %{{.*}}, %[[MASK]]
+// CHECK:         memref.store %{{.*}}, %[[W]]
+// CHECK:         %[[BYTE:.*]] = memref.load %[[MASK]]
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ne, %[[BYTE]]
+// CHECK:         %[[P:.*]] = arith.mulf
+// CHECK-NEXT:    %[[S:.*]] = arith.addf %[[OLD:.*]], %[[P]]
+// CHECK-NEXT:    arith.select %[[INSIDE]], %[[S]], %[[OLD]]
+// Neighbouring elements of the result are to lie along the columns of a tile: those of the second factor.
+// CHECK-LABEL: gpu.func @transposed_result
+// CHECK-SAME:    %[[X:[^:]*]]: memref<64x32xf32>, %[[W:[^:]*]]: memref<32x64xf32>
+// CHECK:         memref.load %[[W]]
+// CHECK:         memref.load %[[X]]
+gpu.module @kernels {
+  gpu.func @padded(%x: memref<64x34xf32>, %w: memref<3x34x64xf32>, %y: memref<64x64xf32>) kernel {
+    imap.generic (i, j)[t, k] domain: i in [0, 63], j in [0, 63], t in [0, 2], k in [0, 33], i + t - 1 in [0, 63]
+        ins(%x[i + t - 1, k], %w[t, k, j] : memref<64x34xf32>, memref<3x34x64xf32>) outs(%y[i, j] : memref<64x64xf32>)
+        fold [add f32] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
+    }
+    gpu.return
+  }
+  gpu.func @transposed_result(%x: memref<64x32xf32>, %w: memref<32x64xf32>, %y: memref<64x64xf32>) kernel {
+    imap.generic (i, j)[k] domain: i in [0, 63], j in [0, 63], k in [0, 31]
+        ins(%x[i, k], %w[k, j] : memref<64x32xf32>, memref<32x64xf32>) outs(%y[j, i] : memref<64x64xf32>)
+        fold [add f32] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
     }
     gpu.return
   }

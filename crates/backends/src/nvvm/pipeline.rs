@@ -35,6 +35,8 @@ pub(super) const BLOCK: i64 = 256;
 /// The most bytes of a tile. It is in shared memory, together with the values that warps exchange. Every GPU gives a
 /// block 48 KiB of shared memory.
 const TILE_BYTES: i64 = 40 << 10;
+/// Elements of four bytes that memory moves together.
+const STRIP: i64 = 8;
 /// Blocks of a launch, as a multiple of those that run at a time.
 const WAVES: i64 = 4;
 /// Values of a fold that are worth a thread of a block.
@@ -55,7 +57,7 @@ fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
     let structured = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
     let schedule = format!(
         "imap-schedule{{min-bytes=1 tile-bytes={tile} shared-bytes={tile} product-bytes=0 min-points={BLOCK} \
-         min-row={} min-tiles=2 blocks=true}}",
+         min-row={} min-strip={STRIP} min-tiles=2 blocks=true}}",
         BLOCK * VALUES_PER_THREAD,
         tile = TILE_BYTES
     );

@@ -40,6 +40,9 @@ pub struct Limits {
     pub min_rows: u64,
     /// The least elements of a contiguous row that tiles cut.
     pub min_row: u64,
+    /// The least elements of a contiguous row in a tile of columns: rows are cut where tiles of whole rows give no group.
+    /// 0 for no such tiles.
+    pub min_strip: u64,
     /// The least tiles of a dimension: more points in a tile leave fewer tiles.
     pub min_tiles: u64,
     /// Whether all tiles have one static size, as shared memory of a GPU needs it.
@@ -61,6 +64,7 @@ impl Default for Limits {
             min_columns: 128,
             min_rows: 16,
             min_row: 64,
+            min_strip: 0,
             min_tiles: 1,
             static_tiles: false,
             parallel: None,
@@ -414,19 +418,26 @@ pub fn group<'c>(
     } else if tiled.len() == 1 && tiled.iter().all(is_long) {
         limits.min_row
     } else {
-        return None;
+        tiled.clear();
+        1
     };
     // Fewer tiled dimensions may link more operations.
     let mut best: Option<(Members, u64)> = None;
-    while !tiled.is_empty() {
-        let first = Member { links: links(&tiled), ..first.clone() };
+    let mut consider = |tiled: &BTreeSet<u32>, least| {
+        let first = Member { links: links(tiled), ..first.clone() };
         if let Some(found) = grow(ir, positions, first, (least, most), limits) {
             let saved = found.saved(ir);
             if best.as_ref().is_none_or(|best| best.1 < saved) {
                 best = Some((found, saved));
             }
         }
+    };
+    while !tiled.is_empty() {
+        consider(&tiled, least);
         tiled.pop_last();
+    }
+    if let Some((columns, least)) = strips(ir, &first, &contiguous, limits) {
+        consider(&columns, least);
     }
     let (found, saved) = best?;
     let members = &found.list;
@@ -448,6 +459,30 @@ pub fn group<'c>(
         packed: Vec::new(),
         is_parallel,
     })
+}
+
+/// The dimensions that the root has in common with all folds it reads, if rows are among them, and the least elements of a
+/// row in a tile.
+fn strips(
+    ir: &Context,
+    root: &Member,
+    contiguous: &BTreeSet<u32>,
+    limits: &Limits,
+) -> Option<(BTreeSet<u32>, u64)> {
+    let is_fold = |access: &&Access| {
+        let op = mlir::defining_op(access.value).and_then(Generic::cast);
+        op.is_some_and(|it| it.frozen_domain().counts().1 != 0)
+    };
+    let mut columns: BTreeSet<u32> = root.links.keys().copied().collect();
+    for access in root.view.inputs.iter().filter(is_fold) {
+        let vars = ir.vars_of_all(&access.subscripts);
+        columns.retain(|dim| vars.contains(&Var::Dim(*dim)));
+    }
+    let row = *columns.last().filter(|_| columns.len() < root.links.len())?;
+    let extent = root.extent(ir, Var::Dim(row)).filter(|_| contiguous.iter().eq([&row]))?;
+    let mut lengths = limits.min_strip..=limits.min_strip.saturating_mul(4);
+    let least = lengths.find(|length| *length != 0 && extent.is_multiple_of(*length))?;
+    Some((columns, least))
 }
 
 /// A product alone, in blocks of rows. The rows of the first factor stay in cache while they are multiplied by all
@@ -592,7 +627,7 @@ impl<'c> Members<'c> {
         self.list.push(member);
         let fits = (!limits.static_tiles || self.list.iter().all(Member::is_static))
             && self.list.iter().all(|it| it.fits(ir, &sizes, limits))
-            && self.touched(ir, &sizes) <= most;
+            && self.touched(ir, &sizes, limits) <= most;
         match fits {
             true => (self.sizes, self.rows) = (sizes, rows),
             false => {
@@ -602,10 +637,11 @@ impl<'c> Members<'c> {
         fits
     }
 
-    /// The bytes of all tensors in a tile, without factors that are the same for all tiles.
-    fn touched(&self, ir: &Context, sizes: &Sizes) -> u64 {
+    /// The bytes of all tensors in a tile, without factors that are the same for all tiles. Static tiles are in shared
+    /// memory, except the results of the root.
+    fn touched(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> u64 {
         let mut found: HashMap<usize, u64> = HashMap::new();
-        for member in &self.list {
+        for (number, member) in self.list.iter().enumerate() {
             let is_linked = |access: &Access| {
                 let vars = ir.vars_of_all(&access.subscripts);
                 member.links.values().any(|dim| vars.contains(&Var::Dim(*dim)))
@@ -614,7 +650,11 @@ impl<'c> Members<'c> {
             let inputs = inputs
                 .filter(|(number, access)| !member.is_factor(*number) || is_linked(access))
                 .map(|(_, access)| (mlir::value_key(access.value), access));
-            let results = mlir::results(member.generic.op()).into_iter().map(mlir::value_key);
+            let mut results = mlir::results(member.generic.op());
+            if number == 0 && limits.static_tiles {
+                results.clear();
+            }
+            let results = results.into_iter().map(mlir::value_key);
             for (key, access) in inputs.chain(results.zip(&member.view.outputs)) {
                 let bytes = member.tile_bytes(ir, access, sizes);
                 let most = found.entry(key).or_default();
@@ -657,7 +697,7 @@ impl<'c> Members<'c> {
             let vars = vars.filter(|var| !matches!(var, Var::Runtime(_)));
             let extents = vars.map(|var| root.extent_in_tile(ir, var, &sizes));
             let points = extents.fold(1, |points: u64, it| points.saturating_mul(it));
-            let most = limits.tile_bytes / self.touched(ir, &sizes).max(1);
+            let most = limits.tile_bytes / self.touched(ir, &sizes, limits).max(1);
             let wanted = limits.min_points.div_ceil(points.max(1)).min(most).max(least);
             let largest = extent / limits.min_tiles.max(1);
             let wanted = wanted.min(largest.max(1));

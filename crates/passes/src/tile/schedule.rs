@@ -13,7 +13,8 @@
 //! they are copied, so that one element of each does not displace those of the others.
 //!
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
-//! contiguous dimension is only tiled if it is the only dimension.
+//! contiguous dimension is only tiled if it is the only dimension, or with `min-strip` if operations fold along all
+//! others.
 //!
 //! With `product-bytes=0`, no tile has a product. With `blocks`, the steps of all groups are `forall`. With `parallel`, the
 //! step is `forall` if there is enough work for threads, and folds that belong to no group have a
@@ -102,6 +103,11 @@ pub const PASS: PassInfo = PassInfo {
             default: "64",
         },
         PassOption {
+            name: "min-strip",
+            description: "The least elements of a contiguous row in a tile of columns; 0 for no such tiles",
+            default: "0",
+        },
+        PassOption {
             name: "min-tiles",
             description: "The least tiles of a dimension that has as many indices",
             default: "1",
@@ -158,6 +164,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         min_columns: number("min-columns")?,
         min_rows: number("min-rows")?,
         min_row: number("min-row")?.max(1),
+        min_strip: number("min-strip")?,
         min_tiles: number("min-tiles")?,
         static_tiles: is_for_blocks,
         parallel: pass.options.flag("parallel").then_some(threshold),

@@ -102,7 +102,7 @@ pub(super) fn groups<'c>(
 
 /// The loops over range variables, shared by the threads of a group. If bounds depend on other range
 /// variables, the threads share the innermost loop, otherwise all points.
-fn shared_ranges<'c>(
+pub(super) fn shared_ranges<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,

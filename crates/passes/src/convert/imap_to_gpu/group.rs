@@ -37,9 +37,11 @@ enum From<'c> {
 impl<'a, 'c> Group<'a, 'c> {
     /// A group of `size` threads, which is a part of a warp, a warp or a block, for the accumulators of a nest.
     pub fn new(nest: &'a Nest<'c>, builder: &Builder<'c>, grid: &'a Grid<'c>, size: i64) -> Self {
-        let shared = |ty| grid.shared(builder, ty, grid.block_size / WARP);
+        let warps = grid.block_size / WARP;
+        let shared = |(number, ty)| grid.exchanged(builder, ty, warps, number);
+        let types = nest.accumulators.iter().map(|it| it.ty).enumerate();
         let shared = match WARP < size {
-            true => nest.accumulators.iter().map(|it| shared(it.ty)).collect(),
+            true => types.map(shared).collect(),
             false => Vec::new(),
         };
         Self { nest, grid, size, shared }

@@ -10,6 +10,8 @@
 //!   warp or a block computes each point. Its threads fold every n-th element from the identity. The values of the
 //!   threads are combined by shuffles and, between warps, in shared memory (`group.rs`). The first thread
 //!   combines the result with the start and stores it.
+//! * *Folds along columns* (`columns.rs`): where neighbouring elements belong to few neighbouring points, several
+//!   threads of a block fold the values of a point, and combine them in shared memory.
 //! * *Products* (`product.rs`): a block computes a tile of rows and columns, with parts of both inputs in shared
 //!   memory.
 //! * *Scans* (`scan.rs`): a thread, a warp or a block per row.
@@ -21,6 +23,7 @@
 //!
 //! All threads of a group leave a loop together, so shuffles and barriers are never divergent.
 
+mod columns;
 mod folds;
 mod group;
 mod points;
@@ -38,6 +41,7 @@ use super::loop_nest::{
 use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{BlockLike, Type};
 use product::Product;
+use std::{cell::RefCell, rc::Rc};
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort, schedule::Schedule},
     mlir::{self, Builder, Op, Val},
@@ -130,6 +134,15 @@ struct Share<'c> {
     step: Val<'c>,
 }
 
+/// Shared memory through which threads exchange the values of an accumulator.
+struct Exchanged<'c> {
+    element: Type<'c>,
+    count: i64,
+    /// Accumulators of one operation use different memory.
+    accumulator: usize,
+    memory: Val<'c>,
+}
+
 /// The threads of the grid.
 struct Grid<'c> {
     kernel: Op<'c>,
@@ -140,6 +153,8 @@ struct Grid<'c> {
     thread: Val<'c>,
     block: Val<'c>,
     num_blocks: Val<'c>,
+    /// Shared memory that operations use one after the other.
+    exchanged: Rc<RefCell<Vec<Exchanged<'c>>>>,
 }
 
 impl<'c> Grid<'c> {
@@ -155,6 +170,7 @@ impl<'c> Grid<'c> {
             thread: read("gpu.thread_id"),
             block: read("gpu.block_id"),
             num_blocks: read("gpu.grid_dim"),
+            exchanged: Rc::default(),
         }
     }
 
@@ -181,6 +197,27 @@ impl<'c> Grid<'c> {
     /// Shared memory of a block for so many values of a type.
     fn shared(&self, builder: &Builder<'c>, element: Type<'c>, count: i64) -> Val<'c> {
         self.shared_of_shape(builder, element, &[count])
+    }
+
+    /// Shared memory of a block for a value per thread, or per warp, of an accumulator. Other operations of the kernel
+    /// use it before and after this one: what is stored first stands behind a barrier.
+    fn exchanged(
+        &self,
+        builder: &Builder<'c>,
+        element: Type<'c>,
+        count: i64,
+        accumulator: usize,
+    ) -> Val<'c> {
+        let is_same = |it: &&Exchanged| {
+            (it.element, it.count, it.accumulator) == (element, count, accumulator)
+        };
+        let found = self.exchanged.borrow().iter().find(is_same).map(|it| it.memory);
+        found.unwrap_or_else(|| {
+            let memory = self.shared(builder, element, count);
+            let made = Exchanged { element, count, accumulator, memory };
+            self.exchanged.borrow_mut().push(made);
+            memory
+        })
     }
 
     /// Shared memory of a block for values of a type in this shape.
@@ -242,7 +279,12 @@ fn convert<'c>(
             }
         }
         Plan::Rows { ranges, .. } => {
-            points::points(&nest, builder, &scope, grid, &dims, &ranges);
+            let vars = (&dims[..], &ranges[..]);
+            let busy = grid.busy.saturating_mul(grid.block_size);
+            match columns::length(&nest, vars, (grid.block_size, busy)) {
+                Some(length) => columns::fold(&nest, builder, &scope, grid, vars, length),
+                None => points::points(&nest, builder, &scope, grid, &dims, &ranges),
+            }
         }
     }
     Ok(())

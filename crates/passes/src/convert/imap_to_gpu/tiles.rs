@@ -20,6 +20,7 @@ use crate::{
     loops,
 };
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::rc::Rc;
 use tc_dialects::{
     imap::Generic,
     mlir::{self, Builder, Op, ValueMap},
@@ -41,7 +42,13 @@ pub(super) fn convert<'c>(tiles: Op<'c>, grid: &Grid<'c>, choices: Choices) -> R
         let why = "is not all that its kernel does; give the loops a kernel of their own";
         return Err(fail(tiles, why));
     }
-    let block = Grid { block: builder.index(0), num_blocks: builder.index(1), busy: 1, ..*grid };
+    let block = Grid {
+        block: builder.index(0),
+        num_blocks: builder.index(1),
+        busy: 1,
+        exchanged: Rc::clone(&grid.exchanged),
+        ..*grid
+    };
     let operands = mlir::operands(tiles);
     let rank = operands.len() / 3;
     let index = builder.index_type();
