@@ -392,6 +392,34 @@ fn columns_are_read_once_from_the_memory_of_the_device() {
 }
 
 #[test]
+fn transposed_operands_are_read_in_whole_sectors() {
+    for (shape, dimensions, result) in [
+        ("64,96", "1,0", "96,64"),
+        ("3,40,72", "0,2,1", "3,72,40"),
+        ("5,37,67", "2,0,1", "67,5,37"),
+    ] {
+        for element in ["f32", "bf16", "s8", "f64"] {
+            let text = format!(
+                "HloModule transpose
+                 ENTRY main {{
+                   x = {element}[{shape}] parameter(0)
+                   y = {element}[{result}] parameter(1)
+                   t = {element}[{result}] transpose(x), dimensions={{{dimensions}}}
+                   ROOT z = {element}[{result}] add(t, y)
+                 }}"
+            );
+            let [kernel] = &counts(&text)[..] else { panic!("several kernels\n{text}") };
+            let bytes = events(kernel, "global_load_bytes");
+            let sectors = events(kernel, "global_load_sectors");
+            // Rows of squares begin anywhere in a sector: those of 8-bit numbers are a sector long.
+            let most = if element == "s8" { 3 } else { 2 };
+            assert!(32 * sectors <= most * bytes, "{kernel:?}\n{text}");
+            run_hlo("transpose", &text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        }
+    }
+}
+
+#[test]
 fn convolutions_read_each_operand_once_per_tile() {
     for labels in ["b01f_01io->b01f", "bf01_oi01->bf01"] {
         let [image, result, weights] = match labels {

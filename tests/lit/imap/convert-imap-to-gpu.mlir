@@ -401,3 +401,44 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Neighbouring elements of the result and of the first input lie along different variables: a square of the input goes
+// through shared memory. Rows of 33 elements are in different banks.
+// CHECK-LABEL: gpu.func @transposed
+// CHECK-SAME:    %[[X:[^:]*]]: memref<100x64xf32>, %[[Y:[^:]*]]: memref<64x100xf32>, %[[Z:[^:]*]]: memref<64x100xf32>)
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<1056xf32, #gpu.address_space<workgroup>>
+// CHECK:         scf.for %{{.*}} = %block_id_x
+// CHECK:           gpu.barrier
+// CHECK:           scf.for
+// CHECK:             memref.load %[[X]]
+// CHECK:             memref.store %{{.*}}, %[[SHARED]]
+// CHECK:           gpu.barrier
+// CHECK:           scf.for
+// CHECK:             %[[A:.*]] = memref.load %[[SHARED]]
+// CHECK:             %[[B:.*]] = memref.load %[[Y]]
+// CHECK:             arith.addf %[[A]], %[[B]]
+// CHECK:             memref.store %{{.*}}, %[[Z]]
+// A side of 10 is short for that.
+// CHECK-LABEL: gpu.func @narrow
+// CHECK-NOT:     gpu.barrier
+gpu.module @kernels {
+  gpu.func @transposed(%x: memref<100x64xf32>, %y: memref<64x100xf32>, %z: memref<64x100xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 63], j in [0, 99]
+        ins(%x[j, i], %y[i, j] : memref<100x64xf32>, memref<64x100xf32>) outs(%z[i, j] : memref<64x100xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      imap.yield %s : f32
+    }
+    gpu.return
+  }
+  gpu.func @narrow(%x: memref<100x10xf32>, %z: memref<10x100xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 9], j in [0, 99] ins(%x[j, i] : memref<100x10xf32>) outs(%z[i, j] : memref<10x100xf32>) {
+    ^bb0(%a: f32):
+      %s = arith.negf %a : f32
+      imap.yield %s : f32
+    }
+    gpu.return
+  }
+}

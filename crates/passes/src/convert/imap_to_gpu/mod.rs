@@ -6,6 +6,8 @@
 //!   number of threads. Neighbouring threads have neighbouring points along the variable that `loop_nest/order.rs` puts
 //!   innermost. In map form a thread takes several neighbouring points at once where their elements are
 //!   aligned vectors.
+//! * *Transposed points* (`transpose.rs`): where neighbouring elements of an input lie along another variable, a block
+//!   copies a square of them to shared memory.
 //! * *Folds* (`folds.rs`): where neighbouring elements of the inputs lie along a range variable, a part of a warp, a
 //!   warp or a block computes each point. Its threads fold every n-th element from the identity. The values of the
 //!   threads are combined by shuffles and, between warps, in shared memory (`group.rs`). The first thread
@@ -32,6 +34,7 @@ mod scan;
 mod scatter;
 mod sort;
 mod tiles;
+mod transpose;
 
 use super::loop_nest::{
     Choices, converted,
@@ -49,6 +52,7 @@ use tc_dialects::{
     report::Report,
 };
 use tc_ir::Var;
+use transpose::Transpose;
 
 /// Threads of a warp.
 const WARP: i64 = 32;
@@ -153,6 +157,8 @@ struct Grid<'c> {
     thread: Val<'c>,
     block: Val<'c>,
     num_blocks: Val<'c>,
+    /// Whether these are the threads of one block, of which the shared memory holds a tile.
+    is_tile: bool,
     /// Shared memory that operations use one after the other.
     exchanged: Rc<RefCell<Vec<Exchanged<'c>>>>,
 }
@@ -170,6 +176,7 @@ impl<'c> Grid<'c> {
             thread: read("gpu.thread_id"),
             block: read("gpu.block_id"),
             num_blocks: read("gpu.grid_dim"),
+            is_tile: false,
             exchanged: Rc::default(),
         }
     }
@@ -269,6 +276,11 @@ fn convert<'c>(
     };
     if let Some(product) = Product::of(&nest, &dims, ranges, (grid.block_size, grid.busy)) {
         product.build(&nest, builder, &scope, grid);
+        return Ok(());
+    }
+    let transpose = if grid.is_tile { None } else { Transpose::of(&nest, &dims) };
+    if let Some(transpose) = transpose {
+        transpose.build(&nest, builder, &scope, grid);
         return Ok(());
     }
     match plan {

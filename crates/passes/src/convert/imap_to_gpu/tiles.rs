@@ -46,6 +46,7 @@ pub(super) fn convert<'c>(tiles: Op<'c>, grid: &Grid<'c>, choices: Choices) -> R
         block: builder.index(0),
         num_blocks: builder.index(1),
         busy: 1,
+        is_tile: true,
         exchanged: Rc::clone(&grid.exchanged),
         ..*grid
     };
