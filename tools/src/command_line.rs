@@ -361,6 +361,7 @@ impl Compilation {
             no_fuse: self.no_fuse,
             padding,
             keep_order: self.keep_order || self.strict_fp,
+            ..Request::default()
         })
     }
 

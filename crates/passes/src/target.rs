@@ -1,6 +1,6 @@
-//! Targets: the machines that programs are compiled for, and the pipelines that lower to them.
+//! Targets: the machines that programs are compiled for, what is fast on them, and the pipelines that lower to them.
 
-use std::{fs, path::Path, thread};
+use std::{fmt::Write as _, fs, path::Path, thread};
 
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;
@@ -200,18 +200,48 @@ pub trait CostModel {
     fn reassociates(&self) -> bool;
 }
 
-/// The cost model of machines on which a load from memory costs more than a few operations: all of today's.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+/// The cost model of machines on which a load from memory costs more than a few operations. The default is that of
+/// CPUs: `max_streams` is about the number of streams that prefetchers follow, and of the ways of a cache, and LLVM
+/// needs quadratic time for a body, beside which an intermediate tensor costs little.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryBound {
     /// [`CostModel::max_recompute`].
     pub max_recompute: usize,
+    /// [`CostModel::max_consumers`].
+    pub max_consumers: usize,
+    /// [`CostModel::max_body`].
+    pub max_body: usize,
+    /// [`CostModel::max_map`].
+    pub max_map: u32,
+    /// [`CostModel::max_streams`].
+    pub max_streams: usize,
     /// [`CostModel::reassociates`].
     pub reassociates: bool,
 }
 
 impl Default for MemoryBound {
     fn default() -> Self {
-        Self { max_recompute: 16, reassociates: true }
+        Self {
+            max_recompute: 16,
+            max_consumers: 4,
+            max_body: 256,
+            max_map: 400,
+            max_streams: 16,
+            reassociates: true,
+        }
+    }
+}
+
+impl MemoryBound {
+    /// The options of `imap-fuse`.
+    pub fn options(&self) -> String {
+        let Self { max_recompute, max_consumers, max_body, max_map, max_streams, reassociates } =
+            self;
+        format!(
+            "max-recompute={max_recompute} max-consumers={max_consumers} max-body={max_body} max-map={max_map} \
+             max-streams={max_streams} strict-fp={}",
+            !reassociates
+        )
     }
 }
 
@@ -221,29 +251,111 @@ impl CostModel for MemoryBound {
     }
 
     fn max_consumers(&self) -> usize {
-        4
+        self.max_consumers
     }
 
     fn recomputes(&self, change: &Recomputation) -> bool {
         change.operations <= self.max_recompute / 4 && change.recomputed < change.stored
     }
 
-    /// LLVM needs quadratic time for a body, and an intermediate tensor costs little beside so many operations.
     fn max_body(&self) -> usize {
-        256
+        self.max_body
     }
 
     fn max_map(&self) -> u32 {
-        400
+        self.max_map
     }
 
-    /// Prefetchers follow about as many streams, and a cache has as few ways.
     fn max_streams(&self) -> usize {
-        16
+        self.max_streams
     }
 
     fn reassociates(&self) -> bool {
         self.reassociates
+    }
+}
+
+/// The limits of tiles and of groups of operations that are computed in them, from the description of a machine.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct TileLimits {
+    /// The least bytes of results that are no longer stored whole.
+    pub min_bytes: u64,
+    /// The most bytes that one tile may touch.
+    pub tile_bytes: u64,
+    /// The most bytes of an operand that all tiles read again.
+    pub shared_bytes: u64,
+    /// The most bytes that the least tile of a group with products may touch; 0 if products are not tiled.
+    pub product_bytes: u64,
+    /// The least points of the root in a tile, if the tiled dimensions have as many.
+    pub min_points: u64,
+    /// Addresses that differ by a multiple of this are in one set of the first-level cache; 0 if that is not known.
+    pub set_bytes: u64,
+    /// The least results that an element of a copy serves.
+    pub min_columns: u64,
+    /// The least rows of a product in a tile: its other factor is read again for each tile.
+    pub min_rows: u64,
+    /// The least elements of a contiguous row that tiles cut.
+    pub min_row: u64,
+    /// The least elements of a contiguous row in a tile of columns: rows are cut where tiles of whole rows give no group.
+    /// 0 for no such tiles.
+    pub min_strip: u64,
+    /// The least tiles of a dimension: more points in a tile leave fewer tiles.
+    pub min_tiles: u64,
+    /// Whether the blocks of a GPU compute the tiles: all have one static size, as its shared memory needs it.
+    pub blocks: bool,
+    /// The work that is worth several threads; `None` for one thread.
+    pub parallel: Option<u64>,
+}
+
+impl Default for TileLimits {
+    /// Those of the options of `imap-schedule`, for one thread.
+    fn default() -> Self {
+        Self {
+            min_bytes: 1 << 17,
+            tile_bytes: 1 << 19,
+            shared_bytes: 1 << 14,
+            product_bytes: 1 << 21,
+            min_points: 1 << 13,
+            set_bytes: 1 << 12,
+            min_columns: 128,
+            min_rows: 16,
+            min_row: 64,
+            min_strip: 0,
+            min_tiles: 1,
+            blocks: false,
+            parallel: None,
+        }
+    }
+}
+
+impl TileLimits {
+    /// The options of `imap-schedule`.
+    pub fn options(&self) -> String {
+        let Self {
+            min_bytes,
+            tile_bytes,
+            shared_bytes,
+            product_bytes,
+            min_points,
+            set_bytes,
+            min_columns,
+            min_rows,
+            min_row,
+            min_strip,
+            min_tiles,
+            blocks,
+            parallel,
+        } = self;
+        let mut text = format!(
+            "min-bytes={min_bytes} tile-bytes={tile_bytes} shared-bytes={shared_bytes} product-bytes={product_bytes} \
+             min-points={min_points} set-bytes={set_bytes} min-columns={min_columns} min-rows={min_rows} \
+             min-row={min_row} min-strip={min_strip} min-tiles={min_tiles} blocks={blocks}"
+        );
+        if let Some(threshold) = parallel {
+            // Writing to a string does not fail.
+            let _ = write!(text, " parallel=true parallel-threshold={threshold}");
+        }
+        text
     }
 }
 
@@ -257,6 +369,12 @@ pub trait Target: Send + Sync {
     /// # Errors
     /// There is none of that name; the text lists those that there are.
     fn machine(&self, name: Option<&str>) -> Result<Machine, String>;
+
+    /// The costs by which operations are fused.
+    fn costs(&self, machine: &Machine) -> MemoryBound;
+
+    /// The limits of the tiles in which operations are computed.
+    fn tiles(&self, codegen: &Codegen) -> TileLimits;
 
     /// The pipeline from functions on tensors to functions with destinations and with element types
     /// that the target has. With `upstream`, a program may contain any operation of MLIR's own

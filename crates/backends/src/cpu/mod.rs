@@ -27,7 +27,7 @@ use std::{
 use tc_dialects::mlir;
 use tc_passes::{
     run_pipeline,
-    target::{Codegen, Machine, Target},
+    target::{Codegen, Machine, MemoryBound, Target, TileLimits},
     transform::{
         outline_functions,
         time_kernels::{self, CLOCK, Kernel},
@@ -57,6 +57,25 @@ impl Target for Cpu {
         };
         llvm::check_target(&machine).map_err(|error| error.to_string())?;
         Ok(machine)
+    }
+
+    fn costs(&self, _: &Machine) -> MemoryBound {
+        MemoryBound::default()
+    }
+
+    fn tiles(&self, codegen: &Codegen) -> TileLimits {
+        let machine = &codegen.machine;
+        let [first_cache, second_cache] = machine.cache_bytes;
+        TileLimits {
+            min_bytes: second_cache / 4,
+            tile_bytes: second_cache / 4,
+            product_bytes: 4 * second_cache,
+            shared_bytes: first_cache / 2,
+            min_points: first_cache / 4,
+            set_bytes: machine.set_bytes,
+            parallel: (1 < codegen.threads).then(|| machine.parallel_threshold().unsigned_abs()),
+            ..TileLimits::default()
+        }
     }
 
     fn legalize(&self, upstream: bool) -> String {

@@ -2,8 +2,9 @@
 //! modules. All three parts together are `tc-opt --lower-to-cpu`.
 
 use super::BACKEND;
+use super::Cpu;
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
-use tc_passes::target::{Codegen, MAX_THREADS};
+use tc_passes::target::{Codegen, MAX_THREADS, Target as _};
 
 /// All parts as one pipeline.
 pub static LOWER_TO_CPU: PipelineInfo = PipelineInfo {
@@ -136,17 +137,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         "imap-schedule-loops{{strict-fp={strict_fp} vector-bits={bits} vector-registers={registers}}},\
          imap-vectorize{{{choices}}},convert-imap-to-scf{{{choices}}}"
     );
-    let [first_cache, second_cache] = codegen.machine.cache_bytes;
-    let tile = format!(
-        "imap-schedule{{min-bytes={} tile-bytes={} product-bytes={} shared-bytes={} min-points={} \
-         set-bytes={} parallel={parallel} parallel-threshold={threshold}}},func.func(imap-tile)",
-        second_cache / 4,
-        second_cache / 4,
-        4 * second_cache,
-        first_cache / 2,
-        first_cache / 4,
-        codegen.machine.set_bytes
-    );
+    let tile = format!("imap-schedule{{{}}},func.func(imap-tile)", Cpu.tiles(codegen).options());
+    let first_cache = codegen.machine.cache_bytes[0];
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     // Of a fold to few results, each thread computes a part. A register block has a row of them.
     let split = format!(

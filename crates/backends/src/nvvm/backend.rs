@@ -12,7 +12,7 @@ use crate::{
 };
 use melior::ir::Module;
 use std::sync::{Arc, Mutex};
-use tc_passes::target::{Codegen, Machine, Target};
+use tc_passes::target::{Codegen, Machine, MemoryBound, Target, TileLimits};
 
 /// The backend for NVIDIA's GPUs. It writes code; [`Backend::on_device`] also runs it.
 pub static BACKEND: &dyn Backend = &Nvvm { runs_on: None };
@@ -51,6 +51,15 @@ impl Target for Nvvm {
         };
         let machine = machines.into_iter().find(|machine| machine.cpu == name);
         machine.ok_or_else(|| format!("'{name}' is not a supported GPU; known GPUs: {known}"))
+    }
+
+    /// A GPU computes more per byte that it loads than a CPU, and has no prefetchers that follow streams.
+    fn costs(&self, _: &Machine) -> MemoryBound {
+        MemoryBound { max_recompute: 32, max_streams: 32, ..MemoryBound::default() }
+    }
+
+    fn tiles(&self, _: &Codegen) -> TileLimits {
+        pipeline::tiles()
     }
 
     fn legalize(&self, upstream: bool) -> String {

@@ -3,7 +3,7 @@
 use super::machine::{busy_blocks, resident_blocks};
 use crate::cpu::pipeline::{BUFFERIZE, DROP_ATTRIBUTES, destinations, to_llvm};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
-use tc_passes::target::Codegen;
+use tc_passes::target::{Codegen, TileLimits};
 
 /// The pipeline of programs up to kernels as `tc-opt` runs it.
 pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
@@ -34,13 +34,29 @@ pub(super) const INLINE: &str = "inline-calls";
 pub(super) const BLOCK: i64 = 256;
 /// The most bytes of a tile. It is in shared memory, together with the values that warps exchange. Every GPU gives a
 /// block 48 KiB of shared memory.
-const TILE_BYTES: i64 = 40 << 10;
+const TILE_BYTES: u64 = 40 << 10;
 /// Elements of four bytes that memory moves together.
-const STRIP: i64 = 8;
+const STRIP: u64 = 8;
 /// Blocks of a launch, as a multiple of those that run at a time.
 const WAVES: i64 = 4;
 /// Values of a fold that are worth a thread of a block.
 const VALUES_PER_THREAD: i64 = 4;
+
+/// The limits of the tiles of blocks.
+pub(super) fn tiles() -> TileLimits {
+    TileLimits {
+        min_bytes: 1,
+        tile_bytes: TILE_BYTES,
+        shared_bytes: TILE_BYTES,
+        product_bytes: 0,
+        min_points: BLOCK.unsigned_abs(),
+        min_row: (BLOCK * VALUES_PER_THREAD).unsigned_abs(),
+        min_strip: STRIP,
+        min_tiles: 2,
+        blocks: true,
+        ..TileLimits::default()
+    }
+}
 
 /// The passes from functions with destinations to kernels and a workspace. With `upstream`, functions may contain
 /// structured operations of `linalg` on tensors.
@@ -55,12 +71,7 @@ pub(super) fn to_kernels(codegen: &Codegen, upstream: bool) -> String {
 /// [`to_kernels`] for a GPU that so many folds keep busy.
 fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
     let structured = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
-    let schedule = format!(
-        "imap-schedule{{min-bytes=1 tile-bytes={tile} shared-bytes={tile} product-bytes=0 min-points={BLOCK} \
-         min-row={} min-strip={STRIP} min-tiles=2 blocks=true}}",
-        BLOCK * VALUES_PER_THREAD,
-        tile = TILE_BYTES
-    );
+    let schedule = format!("imap-schedule{{{}}}", tiles().options());
     let split = format!(
         "func.func(imap-split-folds{{parts={parts} min-size={} strict-fp={strict_fp}}})",
         BLOCK * VALUES_PER_THREAD

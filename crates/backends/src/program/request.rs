@@ -7,6 +7,7 @@ use tc_dialects::{
     axon::{ElementType as AxonElement, Given, to_hlo::hlo_element},
     element::ElementType,
 };
+use tc_passes::target::MemoryBound;
 
 /// The values of size variables, by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -84,6 +85,8 @@ pub struct Request {
     pub padding: Option<Padding>,
     /// Whether sums of sums, and the products and contractions of TML, are evaluated in the written order.
     pub keep_order: bool,
+    /// The costs by which operations are fused, which a [`Session`](crate::session::Session) takes from its target.
+    pub costs: MemoryBound,
 }
 
 impl Request {
@@ -94,8 +97,9 @@ impl Request {
 
     /// The passes that fuse operations, if the request asks for them.
     pub fn fusion(&self) -> Option<String> {
-        let fuse =
-            format!("hoist-invariants,imap-fuse{{strict-fp={}}},canonicalize,cse", self.keep_order);
+        let reassociates = self.costs.reassociates && !self.keep_order;
+        let costs = MemoryBound { reassociates, ..self.costs };
+        let fuse = format!("hoist-invariants,imap-fuse{{{}}},canonicalize,cse", costs.options());
         (!self.no_fuse).then_some(fuse)
     }
 

@@ -218,7 +218,9 @@ impl Session {
         program: &dyn Program<'c>,
         request: &Request,
     ) -> Result<Lowered<'c>, Error> {
-        self.diagnostics.explain(|| program.lower(request))
+        let costs = self.backend.costs(&self.codegen.machine);
+        let request = Request { costs, ..request.clone() };
+        self.diagnostics.explain(|| program.lower(&request))
     }
 
     /// The results of the reference interpreter; see [`Program::interpret`].

@@ -15,6 +15,7 @@ use tc_backends::{
     cpu,
 };
 use tc_dialects::imap::schedule::Schedule;
+use tc_passes::target::{MemoryBound, TileLimits};
 
 /// The most operations of a program in a language that get a schedule.
 const MOST: usize = 3;
@@ -44,6 +45,14 @@ impl Target for Scheduled {
 
     fn machine(&self, name: Option<&str>) -> Result<Machine, String> {
         cpu::BACKEND.machine(name)
+    }
+
+    fn costs(&self, machine: &Machine) -> MemoryBound {
+        cpu::BACKEND.costs(machine)
+    }
+
+    fn tiles(&self, codegen: &Codegen) -> TileLimits {
+        cpu::BACKEND.tiles(codegen)
     }
 
     fn legalize(&self, upstream: bool) -> String {

@@ -57,7 +57,7 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: `max-recompute` (default 16), `strict-fp`. Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
+//! Options: the costs of a [`MemoryBound`] machine, and `strict-fp`. Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
 //! computed once; `unfolded` for each that folds one value; `apart` and `unmerged` for
 //! each pair that is left, with both maps and the reason; `linalg` for each operation of that
 //! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
@@ -105,6 +105,26 @@ pub const PASS: PassInfo = PassInfo {
             default: "16",
         },
         PassOption {
+            name: "max-consumers",
+            description: "The most consumers that compute a producer again",
+            default: "4",
+        },
+        PassOption {
+            name: "max-body",
+            description: "The most operations of a fused operation",
+            default: "256",
+        },
+        PassOption {
+            name: "max-map",
+            description: "The most operators of an expression in a composed map",
+            default: "400",
+        },
+        PassOption {
+            name: "max-streams",
+            description: "The most tensors that a merged operation accesses at each point",
+            default: "16",
+        },
+        PassOption {
             name: "strict-fp",
             description: "Do not fold floating-point numbers in another order",
             default: "false",
@@ -115,12 +135,20 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(max_recompute) = pass.options.number("max-recompute") else {
-        tc_dialects::report::Report::op_error(pass.op, "'max-recompute' expects a number").emit();
-        return Err(Failure);
+    let number = |name| {
+        let found = pass.options.number(name).and_then(|it| u32::try_from(it).ok());
+        found.ok_or_else(|| {
+            tc_dialects::report::Report::op_error(pass.op, format!("'{name}' expects a number"))
+                .emit();
+            Failure
+        })
     };
     let model = MemoryBound {
-        max_recompute: max_recompute.max(0) as usize,
+        max_recompute: number("max-recompute")? as usize,
+        max_consumers: number("max-consumers")? as usize,
+        max_body: number("max-body")? as usize,
+        max_map: number("max-map")?,
+        max_streams: number("max-streams")? as usize,
         reassociates: !pass.options.flag("strict-fp"),
     };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -450,4 +478,20 @@ fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
         Var::Runtime(number) => names[number as usize].clone(),
         other => tc_ir::text::default_name(other),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_the_defaults_of_the_options() {
+        let text = MemoryBound::default().options();
+        for option in text.split_whitespace() {
+            let (name, value) = option.split_once('=').expect("an option has a value");
+            let known =
+                PASS.options.iter().find(|it| it.name == name).expect("an option of the pass");
+            assert_eq!(known.default, value, "{name}");
+        }
+    }
 }

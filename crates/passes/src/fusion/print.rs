@@ -21,7 +21,8 @@ use super::cost::plan;
 use crate::{
     analysis::cost::{Extents, Formula, work_of_operation},
     target::MemoryBound,
-    tile::{self, group::Limits},
+    target::TileLimits,
+    tile,
 };
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use petgraph::{
@@ -265,7 +266,7 @@ impl<'c> PlanBuilder<'_> {
     /// Adds the kernels of a block, and those of the blocks inside of its other operations.
     fn block(&mut self, block: Blk<'c>, within: &mut Vec<String>) {
         let mut groups: HashMap<usize, usize> = HashMap::new();
-        for group in tile::groups(block, &Limits::default()) {
+        for group in tile::groups(block, &TileLimits::default()) {
             if !group.members.is_empty() {
                 let members = group.members.iter().map(|member| member.op());
                 groups.extend(

@@ -6,7 +6,7 @@
 //! computed twice. Other dimensions and all ranges are not tiled.
 
 use super::pack::{LINE_BYTES, MAX_ELEMENTS, MIN_LINES};
-use crate::analysis::buffers::is_movable;
+use crate::{analysis::buffers::is_movable, target::TileLimits};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -18,59 +18,6 @@ use tc_ir::{
     Context, VarIntervals,
     expr::{Expr, Var},
 };
-
-/// Limits of groups, from the description of a machine.
-#[derive(Copy, Clone, Debug)]
-pub struct Limits {
-    /// The least bytes of results that are no longer stored whole.
-    pub min_bytes: u64,
-    /// The most bytes that one tile may touch.
-    pub tile_bytes: u64,
-    /// The most bytes of an operand that all tiles read again.
-    pub shared_bytes: u64,
-    /// The most bytes that the least tile of a group with products may touch; 0 if products are not tiled.
-    pub product_bytes: u64,
-    /// The least points of the root in a tile, if the tiled dimensions have as many.
-    pub min_points: u64,
-    /// Addresses that differ by a multiple of this are in one set of the first-level cache; 0 if that is not known.
-    pub set_bytes: u64,
-    /// The least results that an element of a copy serves.
-    pub min_columns: u64,
-    /// The least rows of a product in a tile: its other factor is read again for each tile.
-    pub min_rows: u64,
-    /// The least elements of a contiguous row that tiles cut.
-    pub min_row: u64,
-    /// The least elements of a contiguous row in a tile of columns: rows are cut where tiles of whole rows give no group.
-    /// 0 for no such tiles.
-    pub min_strip: u64,
-    /// The least tiles of a dimension: more points in a tile leave fewer tiles.
-    pub min_tiles: u64,
-    /// Whether all tiles have one static size, as shared memory of a GPU needs it.
-    pub static_tiles: bool,
-    /// The work that is worth several threads; `None` for one thread.
-    pub parallel: Option<u64>,
-}
-
-impl Default for Limits {
-    /// Those of the options of `imap-tile`, for one thread.
-    fn default() -> Self {
-        Self {
-            min_bytes: 1 << 17,
-            tile_bytes: 1 << 19,
-            shared_bytes: 1 << 14,
-            product_bytes: 1 << 21,
-            min_points: 1 << 13,
-            set_bytes: 1 << 12,
-            min_columns: 128,
-            min_rows: 16,
-            min_row: 64,
-            min_strip: 0,
-            min_tiles: 1,
-            static_tiles: false,
-            parallel: None,
-        }
-    }
-}
 
 /// LLVM takes more than linear time for the loops of one nest.
 const MAX_MEMBERS: usize = 32;
@@ -206,6 +153,13 @@ impl<'c> Member<'c> {
         innermost.is_some_and(|dim| ir.vars_of_all(&access.subscripts).contains(&Var::Dim(*dim)))
     }
 
+    /// Whether a tile is one point for each of the root's tiled indices: a value per row, of which there are few.
+    fn is_linked(&self, ir: &Context) -> bool {
+        let mut vars = self.view.domain.vars().map(|(var, _)| var);
+        let is_linked = |var| self.links.values().any(|dim| Var::Dim(*dim) == var);
+        vars.all(|var| !self.is_loop(ir, var) || is_linked(var))
+    }
+
     /// Whether the results have static shapes.
     fn is_static(&self) -> bool {
         let mut shapes = self.view.outputs.iter().map(|it| mlir::shape(it.value.r#type()));
@@ -275,7 +229,7 @@ impl<'c> Member<'c> {
 
     /// The factors of a product of which neighbouring rows start in one set of the first-level cache. A register block
     /// reads one element of each of its rows at a time, and as many lines do not fit in a set.
-    fn aliased(&self, ir: &Context, product: &Product, limits: &Limits) -> Vec<usize> {
+    fn aliased(&self, ir: &Context, product: &Product, limits: &TileLimits) -> Vec<usize> {
         let is_loop = |dim: &&u32| self.is_loop(ir, Var::Dim(**dim));
         let Some(row) = product.rows.iter().rfind(is_loop) else { return Vec::new() };
         let is_aliased = |access: &Access| {
@@ -314,7 +268,7 @@ impl<'c> Member<'c> {
     }
 
     /// Whether each tile has points, and rereads no large operand except the factor of a product.
-    fn fits(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> bool {
+    fn fits(&self, ir: &Context, sizes: &Sizes, limits: &TileLimits) -> bool {
         let mut vars = self.view.domain.vars();
         let is_empty = vars.any(|(var, _)| self.extent(ir, var) == Some(0));
         let accesses = self.accesses().enumerate();
@@ -395,7 +349,7 @@ pub fn group<'c>(
     positions: &Positions,
     root: Generic<'c>,
     (alone, refused): (bool, &mut HashSet<usize>),
-    limits: &Limits,
+    limits: &TileLimits,
 ) -> Option<Group<'c>> {
     if !is_movable(root.op()) || mlir::results(root.op()).is_empty() {
         return None;
@@ -467,7 +421,7 @@ fn strips(
     ir: &Context,
     root: &Member,
     contiguous: &BTreeSet<u32>,
-    limits: &Limits,
+    limits: &TileLimits,
 ) -> Option<(BTreeSet<u32>, u64)> {
     let is_fold = |access: &&Access| {
         let op = mlir::defining_op(access.value).and_then(Generic::cast);
@@ -487,7 +441,7 @@ fn strips(
 
 /// A product alone, in blocks of rows. The rows of the first factor stay in cache while they are multiplied by all
 /// columns of the other factor.
-pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &Limits) -> Option<Group<'c>> {
+pub fn block<'c>(ir: &Context, root: Generic<'c>, limits: &TileLimits) -> Option<Group<'c>> {
     let is_tensor = |access: &Access| mlir::is_tensor(access.value.r#type());
     let dims = 0..root.frozen_domain().counts().0 as u32;
     let member = Member::new(ir, root, dims.map(|dim| (dim, dim)).collect(), false);
@@ -524,7 +478,7 @@ impl Blocks {
     /// Blocks of which the part of the first factor stays in cache; the whole product if all of the factor does. A range
     /// is cut if there would be few rows, because they are long, or if its values are in lines far apart, more of
     /// them than the first-level cache has.
-    fn of(ir: &Context, member: &Member, product: &Product, limits: &Limits) -> Self {
+    fn of(ir: &Context, member: &Member, product: &Product, limits: &TileLimits) -> Self {
         let rows = |cut| Self::rows(ir, member, product, (cut, limits));
         let whole = rows(None);
         let uncut = Self { range: None, rows: whole.clone().unwrap_or_default() };
@@ -560,7 +514,7 @@ impl Blocks {
         ir: &Context,
         member: &Member,
         product: &Product,
-        (cut, limits): (Option<(Var, u64)>, &Limits),
+        (cut, limits): (Option<(Var, u64)>, &TileLimits),
     ) -> Option<Sizes> {
         let parallel = tiling::parallel_loops(AnyIndexed::from(member.generic));
         let bytes = |sizes: &Sizes| {
@@ -619,13 +573,13 @@ struct Members<'c> {
 
 impl<'c> Members<'c> {
     /// Adds a member, if a tile still fits in cache.
-    fn add(&mut self, ir: &Context, member: Member<'c>, limits: &Limits) -> bool {
+    fn add(&mut self, ir: &Context, member: Member<'c>, limits: &TileLimits) -> bool {
         let mut sizes = self.sizes.clone();
         let rows = member.add_rows(ir, &mut sizes, limits.min_rows);
         let rows = self.rows.or(rows);
         let most = if rows.is_some() { limits.product_bytes } else { limits.tile_bytes };
         self.list.push(member);
-        let fits = (!limits.static_tiles || self.list.iter().all(Member::is_static))
+        let fits = (!limits.blocks || self.list.iter().all(Member::is_static))
             && self.list.iter().all(|it| it.fits(ir, &sizes, limits))
             && self.touched(ir, &sizes, limits) <= most;
         match fits {
@@ -639,7 +593,7 @@ impl<'c> Members<'c> {
 
     /// The bytes of all tensors in a tile, without factors that are the same for all tiles. Static tiles are in shared
     /// memory, except the results of the root.
-    fn touched(&self, ir: &Context, sizes: &Sizes, limits: &Limits) -> u64 {
+    fn touched(&self, ir: &Context, sizes: &Sizes, limits: &TileLimits) -> u64 {
         let mut found: HashMap<usize, u64> = HashMap::new();
         for (number, member) in self.list.iter().enumerate() {
             let is_linked = |access: &Access| {
@@ -651,7 +605,7 @@ impl<'c> Members<'c> {
                 .filter(|(number, access)| !member.is_factor(*number) || is_linked(access))
                 .map(|(_, access)| (mlir::value_key(access.value), access));
             let mut results = mlir::results(member.generic.op());
-            if number == 0 && limits.static_tiles {
+            if number == 0 && limits.blocks {
                 results.clear();
             }
             let results = results.into_iter().map(mlir::value_key);
@@ -686,7 +640,7 @@ impl<'c> Members<'c> {
 
     /// The sizes of tiles, per loop of the root: the least ones, or more rows of a product or indices of the
     /// innermost dimension, if the tile would have few points and more fits in cache.
-    fn sizes(&self, ir: &Context, limits: &Limits) -> Sizes {
+    fn sizes(&self, ir: &Context, limits: &TileLimits) -> Sizes {
         let root = &self.list[0];
         let mut sizes = self.sizes.clone();
         let grown = self.rows.or(sizes.keys().next_back().copied());
@@ -702,7 +656,7 @@ impl<'c> Members<'c> {
             let largest = extent / limits.min_tiles.max(1);
             let wanted = wanted.min(largest.max(1));
             let mut size = divisor(extent, wanted, largest);
-            if limits.static_tiles && !extent.is_multiple_of(size) {
+            if limits.blocks && !extent.is_multiple_of(size) {
                 size = (1..wanted).rev().find(|size| extent.is_multiple_of(*size)).unwrap_or(1);
             }
             sizes.insert(dim, size);
@@ -726,7 +680,7 @@ fn grow<'c>(
     positions: &Positions,
     root: Member<'c>,
     (least, most): (u64, usize),
-    limits: &Limits,
+    limits: &TileLimits,
 ) -> Option<Members<'c>> {
     let mut sizes: Sizes = root.links.keys().map(|dim| (*dim, 1)).collect();
     if let Some(innermost) = sizes.values_mut().next_back() {
@@ -753,7 +707,8 @@ fn grow<'c>(
         loop {
             let Some((_, candidate)) = candidates.pop_last() else { return Some(members) };
             let Some(member) = linked(ir, positions, &members.list, candidate) else { continue };
-            let cuts_rows = least == 1 && !member.contiguous(ir).is_empty();
+            let cuts_rows =
+                least == 1 && !member.is_linked(ir) && !member.contiguous(ir).is_empty();
             if !cuts_rows && members.add(ir, member, limits) {
                 break;
             }

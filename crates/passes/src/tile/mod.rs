@@ -37,7 +37,8 @@ mod rows;
 pub mod schedule;
 pub mod split;
 
-use group::{Group, Joined, Limits, Positions, group, join};
+use crate::target::TileLimits;
+use group::{Group, Joined, Positions, group, join};
 use melior::ir::{ValueLike, operation::OperationLike};
 use rows::copy_rows;
 use std::collections::{HashMap, HashSet};
@@ -97,7 +98,7 @@ fn positions_in(block: Blk) -> Positions {
 }
 
 /// The groups of a block that are worth it, last ones first.
-pub(crate) fn groups<'c>(block: Blk<'c>, limits: &Limits) -> Vec<Group<'c>> {
+pub(crate) fn groups<'c>(block: Blk<'c>, limits: &TileLimits) -> Vec<Group<'c>> {
     let mut groups = Vec::new();
     let ir = Context::new();
     let (mut taken, mut refused) = (HashSet::new(), HashSet::new());

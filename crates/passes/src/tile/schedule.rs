@@ -32,11 +32,8 @@
 //!
 //! A line that matches no operation is an error. `print=true` prints the schedules to the standard output in this form.
 
-use super::{
-    collect,
-    group::{Group, Limits},
-    groups,
-};
+use super::{collect, group::Group, groups};
+use crate::target::TileLimits;
 use glob::Pattern;
 use melior::ir::{Attribute, operation::OperationLike};
 use std::{collections::BTreeMap, fmt::Write as _, fs};
@@ -153,8 +150,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         found.ok_or_else(|| fail(format!("'{name}' expects a number")))
     };
     let threshold = number("parallel-threshold")?;
-    let is_for_blocks = pass.options.flag("blocks");
-    let limits = Limits {
+    let limits = TileLimits {
         min_bytes: number("min-bytes")?,
         tile_bytes: number("tile-bytes")?,
         shared_bytes: number("shared-bytes")?,
@@ -166,7 +162,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         min_row: number("min-row")?.max(1),
         min_strip: number("min-strip")?,
         min_tiles: number("min-tiles")?,
-        static_tiles: is_for_blocks,
+        blocks: pass.options.flag("blocks"),
         parallel: pass.options.flag("parallel").then_some(threshold),
     };
     let sizes = sizes(pass.options.text("tile")).map_err(fail)?;
@@ -188,7 +184,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
         for block in blocks {
             match sizes.is_empty() {
-                true => choose(block, &limits, is_for_blocks, &mut numbers),
+                true => choose(block, &limits, &mut numbers),
                 false => give(block, &sizes),
             }
         }
@@ -214,12 +210,7 @@ fn sizes(text: &str) -> Result<Vec<(String, i64)>, String> {
 }
 
 /// Gives the operations of a block the schedules of groups that are worth it.
-fn choose(
-    block: Blk,
-    limits: &Limits,
-    is_for_blocks: bool,
-    numbers: &mut impl Iterator<Item = i64>,
-) {
+fn choose(block: Blk, limits: &TileLimits, numbers: &mut impl Iterator<Item = i64>) {
     let ir = Context::new();
     for group in groups(block, limits) {
         let Group { root, members, range, sizes, packed, is_parallel } = group;
@@ -237,7 +228,7 @@ fn choose(
         let sizes: Vec<_> = sizes.into_iter().map(|(dim, it)| size(Var::Dim(dim), it)).collect();
         let mut steps: Vec<Step> = range.into_iter().map(Step::Tile).collect();
         if !sizes.is_empty() {
-            let step = if is_parallel || is_for_blocks { Step::Forall } else { Step::Tile };
+            let step = if is_parallel || limits.blocks { Step::Forall } else { Step::Tile };
             steps.push(step(sizes));
         }
         steps.extend(packed.into_iter().map(Step::Pack));
@@ -378,6 +369,17 @@ mod tests {
         assert_eq!(sizes("i=4, j = 16"), Ok(vec![size("i", 4), size("j", 16)]));
         for wrong in ["i", "i=0", "i=-3", "=4", "i=4 5"] {
             assert!(sizes(wrong).is_err_and(|error| error.contains(wrong)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_are_the_defaults_of_the_options() {
+        let text = TileLimits::default().options();
+        for option in text.split_whitespace() {
+            let (name, value) = option.split_once('=').expect("an option has a value");
+            let known =
+                PASS.options.iter().find(|it| it.name == name).expect("an option of the pass");
+            assert_eq!(known.default, value, "{name}");
         }
     }
 }
