@@ -288,3 +288,43 @@ func.func @whole(%x: tensor<512x64xf32>) -> (tensor<512x64xf32>, tensor<256xf32>
   } -> tensor<256xf32>
   return %p, %s : tensor<512x64xf32>, tensor<256xf32>
 }
+
+// -----
+
+// The value per row that another fold and the result need is computed in the tile of its row.
+// CHECK-LABEL: func.func @row_values
+// CHECK:         scf.for
+// CHECK:           %[[S:.*]] = imap.generic (i)[j]
+// CHECK:           %[[R:.*]] = imap.generic (i) {{.*}} ins(%[[S]][i]
+// CHECK:           imap.generic (i)[j] {{.*}} %[[R]][i]
+// CHECK:           imap.generic (i, j) {{.*}} %[[R]][i]
+func.func @row_values(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
+  %e = tensor.empty() : tensor<512xf32>
+  %s = imap.generic (i)[j] domain: i in [0, 511], j in [0, 63] ins(%x[i, j] : tensor<512x64xf32>)
+      outs(%e[i] : tensor<512xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<512xf32>
+  %f = tensor.empty() : tensor<512xf32>
+  %r = imap.generic (i) domain: i in [0, 511] ins(%s[i] : tensor<512xf32>) outs(%f[i] : tensor<512xf32>) {
+  ^bb0(%a: f32):
+    %q = math.rsqrt %a : f32
+    imap.yield %q : f32
+  } -> tensor<512xf32>
+  %g = tensor.empty() : tensor<512xf32>
+  %t = imap.generic (i)[j] domain: i in [0, 511], j in [0, 63] ins(%x[i, j], %r[i] : tensor<512x64xf32>, tensor<512xf32>)
+      outs(%g[i] : tensor<512xf32>) fold [maximumf f32] {
+  ^bb0(%a: f32, %b: f32):
+    %q = arith.subf %a, %b : f32
+    imap.yield %q : f32
+  } -> tensor<512xf32>
+  %h = tensor.empty() : tensor<512x64xf32>
+  %y = imap.generic (i, j) domain: i in [0, 511], j in [0, 63]
+      ins(%x[i, j], %r[i], %t[i] : tensor<512x64xf32>, tensor<512xf32>, tensor<512xf32>) outs(%h[i, j] : tensor<512x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %q = arith.subf %p, %c : f32
+    imap.yield %q : f32
+  } -> tensor<512x64xf32>
+  return %y : tensor<512x64xf32>
+}
