@@ -153,11 +153,18 @@ impl<'c> Member<'c> {
         innermost.is_some_and(|dim| ir.vars_of_all(&access.subscripts).contains(&Var::Dim(*dim)))
     }
 
-    /// Whether a tile is one point for each of the root's tiled indices: a value per row, of which there are few.
+    /// Whether a tile is one point for each of the root's tiled indices, and one element of the results: a value per row.
     fn is_linked(&self, ir: &Context) -> bool {
+        let is_linked = |var: &Var| self.links.values().any(|dim| Var::Dim(*dim) == *var);
+        let is_element = |access: &Access| {
+            let mut places = access.subscripts.iter().zip(mlir::shape(access.value.r#type()));
+            places.all(|(expr, extent)| {
+                extent == Some(1) || ir.vars(*expr).iter().any(|var| self.is_loop(ir, *var))
+            })
+        };
         let mut vars = self.view.domain.vars().map(|(var, _)| var);
-        let is_linked = |var| self.links.values().any(|dim| Var::Dim(*dim) == var);
-        vars.all(|var| !self.is_loop(ir, var) || is_linked(var))
+        vars.all(|var| !self.is_loop(ir, var) || is_linked(&var))
+            && self.view.outputs.iter().all(is_element)
     }
 
     /// Whether the results have static shapes.
