@@ -114,3 +114,24 @@ func.func @short(%x: tensor<3x20x24xf32>, %k: tensor<3x24x40xf32>) -> tensor<20x
   } -> tensor<20x40x3xf32>
   return %y : tensor<20x40x3xf32>
 }
+
+// An image of three colors: its results are next to each other along a row instead, and so is what the windows read. The copy
+// of an image is read by windows of 3 x 3 for each color.
+// CHECK-LABEL: func.func @colors(
+// CHECK-SAME:    %[[X:.*]]: tensor<20x20x32xf32>, %[[K:.*]]: tensor<3x3x32x3xf32>
+// CHECK:         %[[P:.*]] = imap.generic {{.*}} ins(%[[X]][d0, d2, d1] : {{.*}} outs({{.*}}[d0, d1, d2] : tensor<20x32x20xf32>)
+// CHECK:         %[[T:.*]] = imap.generic (h, w, o)[r, s, c] {{.*}} ins(%[[P]][h + r - 1, c, w + s - 1], %[[K]][r, s, c, o] :
+// CHECK-SAME:      outs({{.*}}[h, o, w] : tensor<20x3x20xf32>) fold [add f32] attributes {imap.scratch}
+// CHECK:         imap.generic (h, w, o) {{.*}} ins(%[[T]][h, o, w] : {{.*}} outs({{.*}}[h, w, o] : tensor<20x20x3xf32>) {
+func.func @colors(%x: tensor<20x20x32xf32>, %k: tensor<3x3x32x3xf32>) -> tensor<20x20x3xf32> {
+  %e = tensor.empty() : tensor<20x20x3xf32>
+  %y = imap.generic (h, w, o)[r, s, c] domain: h in [0, 19], w in [0, 19], o in [0, 2], r in [0, 2], s in [0, 2],
+              c in [0, 31], h + r - 1 in [0, 19], w + s - 1 in [0, 19]
+      ins(%x[h + r - 1, w + s - 1, c], %k[r, s, c, o] : tensor<20x20x32xf32>, tensor<3x3x32x3xf32>)
+      outs(%e[h, w, o] : tensor<20x20x3xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<20x20x3xf32>
+  return %y : tensor<20x20x3xf32>
+}

@@ -153,3 +153,26 @@ func.func @strided_epilogue(%a: memref<64x48xf32>, %b: memref<48x80xf32>, %c: me
   }
   return
 }
+
+// A window slides along a row: lanes along the results need no sum across them. Windows that do not overlap in this way,
+// and few results, have lanes along the range.
+// CHECK-LABEL: func.func @window
+// CHECK:         schedule = #imap.schedule<vector [j = {{[0-9]+}}] lanes j>
+// CHECK-LABEL: func.func @few_windows
+// CHECK-NOT:     lanes j
+func.func @window(%x: memref<64x300xf32>, %y: memref<64x281xf32>) {
+  imap.generic (i, j)[k] domain: i in [0, 63], j in [0, 280], k in [0, 19]
+      ins(%x[i, j + k] : memref<64x300xf32>) outs(%y[i, j] : memref<64x281xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }
+  return
+}
+func.func @few_windows(%x: memref<64x300xf32>, %y: memref<64x6xf32>) {
+  imap.generic (i, j)[k] domain: i in [0, 63], j in [0, 5], k in [0, 294]
+      ins(%x[i, j + k] : memref<64x300xf32>) outs(%y[i, j] : memref<64x6xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }
+  return
+}

@@ -96,6 +96,18 @@ fn cost(nest: &Nest, var: Var) -> u64 {
     cost
 }
 
+/// Whether a window slides along a dimension variable: the dimension and the range are one walk through an input, and
+/// neighbouring results are neighbours. Lanes along the results need no fold across them.
+fn slides(nest: &Nest, dim: Var, range: Var) -> bool {
+    let is_walk = |map: &IndexingMap, var| step_along(nest, map, var) == Some(1);
+    let is_window = |map: &IndexingMap| is_walk(map, dim) && is_walk(map, range);
+    let inputs = || nest.inputs.iter().filter(|input| input.is_folded);
+    nest.intervals.of(dim).num_members().is_none_or(|extent| SHORT <= extent)
+        && inputs().any(|input| is_window(&input.map))
+        && inputs().all(|input| matches!(step_along(nest, &input.map, dim), Some(0 | 1)))
+        && nest.outputs.iter().all(|output| is_walk(&output.map, dim))
+}
+
 /// Chooses the shape and the order of the loops. `None` if the bounds of the variables
 /// depend on each other in a circle, or on later ranges in an ordered fold.
 pub(in crate::convert) fn plan(nest: &Nest) -> Option<Plan> {
@@ -118,9 +130,9 @@ pub(in crate::convert) fn plan(nest: &Nest) -> Option<Plan> {
         let found = respect_bounds(nest, dims, ranges.clone())?;
         (!is_kept || found == ranges).then_some(found)
     };
-    if let (Some((dim_cost, row)), Some((range_cost, _))) =
+    if let (Some((dim_cost, row)), Some((range_cost, range))) =
         (costed_dims.last(), costed_ranges.last())
-        && dim_cost < range_cost
+        && (dim_cost < range_cost || slides(nest, *row, *range))
     {
         let rest: Vec<_> = dims.iter().copied().filter(|var| var != row).collect();
         // The row's loop goes inside the ranges and is run once for initialization

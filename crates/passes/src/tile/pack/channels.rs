@@ -16,7 +16,8 @@
 //! ```
 //!
 //! A product may have its results next to each other along a dimension that does not fill half of a vector, such as
-//! a batch that comes last. It has them along another dimension then, too.
+//! a batch that comes last, or the three colors of an image. It has them along another dimension then, too. So has an input
+//! of which windows overlap, such as that image.
 //!
 //! An epilogue moves to the last operation, which reads its inputs in their order.
 
@@ -123,7 +124,33 @@ fn with_lanes(product: &Product, limits: Limits) -> Option<Plan> {
     let candidates = product.dims.iter().copied().filter(is_lane);
     let lane = candidates.max_by_key(|lane| (is_contiguous(*lane), product.extent(*lane)))?;
     let places = product.view.outputs.iter().map(|it| place(product, it, lane));
-    Some(Plan { last_dims: places.collect::<Option<_>>()?, inputs: Vec::new() })
+    let last_dims = places.collect::<Option<_>>()?;
+    let mut inputs = Vec::new();
+    for (number, access) in product.folded() {
+        let vars = product.vars(access);
+        if vars.contains(&lane)
+            && product.step(access, lane) != Some(1)
+            && !product.can_copy(access, &vars)
+        {
+            inputs.push((number, window(product, access, lane)?));
+        }
+    }
+    Some(Plan { last_dims, inputs })
+}
+
+/// The dimension along which neighbouring lanes read neighbours once it is the last one. `None` if there is none, or if a
+/// copy of the tensor does not pay.
+fn window(product: &Product, access: &Access, lane: Var) -> Option<usize> {
+    let ir = product.ir;
+    let mut dims =
+        (0..access.subscripts.len()).filter(|dim| ir.vars(access.subscripts[*dim]).contains(&lane));
+    let (dim, None) = (dims.next()?, dims.next()) else { return None };
+    let points = product.dims.iter().map(|dim| product.extent(*dim));
+    let points = points.fold(product.num_values(), i64::saturating_mul);
+    let lengths = mlir::shape(access.value.r#type()).into_iter();
+    let stored = lengths.fold(1, |all: i64, it| all.saturating_mul(it.unwrap_or(i64::MAX)));
+    let pays = stored <= MAX_ELEMENTS && stored.saturating_mul(FEW) <= points;
+    (pays && ir.coefficient(access.subscripts[dim], lane) == Some(1)).then_some(dim)
 }
 
 /// Other lanes than those that need masks.
