@@ -96,3 +96,26 @@ func.func @twice(%x: tensor<4xf32>, %y: tensor<4xf32>, %p: i1) -> (tensor<4xf32>
   }
   return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// A loop updates what it starts from, which is returned as well.
+// CHECK-LABEL: func.func @carried(
+// CHECK:         %[[A:.*]] = imap.generic
+// CHECK:         %[[C:.*]] = bufferization.alloc_tensor() copy(%[[A]])
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %[[C]])
+func.func @carried(%x: tensor<4xf32>, %n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %empty = tensor.empty() : tensor<4xf32>
+  %a = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%empty[d0] : tensor<4xf32>) {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %a) -> tensor<4xf32> {
+    %b = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%t[d0] : tensor<4xf32>) fold [add f32 from outs 0] {
+    ^bb0(%in: f32):
+      imap.yield %in : f32
+    } -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  return %a, %r : tensor<4xf32>, tensor<4xf32>
+}

@@ -7,7 +7,8 @@
 //! there. If the operation stores all of the destination without reading it, a new destination stands
 //! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads,
 //! if it is computed or another branch computes one in its place: another branch may write to the buffer
-//! of the result. A tensor that a branch yields twice is read later by the second result.
+//! of the result. A tensor that a branch yields twice is read later by the second result. A loop is like an operation that
+//! folds into what it carries: it starts from a copy of what is read later.
 //!
 //! Before:
 //!
@@ -32,6 +33,9 @@ use tc_dialects::{
     pass::{Failure, PassInfo, PassRun},
 };
 
+/// The operands of `scf.for` before the tensors it carries.
+const LOOP_BOUNDS: usize = 3;
+
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "copy-shared-destinations",
@@ -53,6 +57,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let first = match imap::destinations(op) {
             Some(inits) => operands.len() - inits.len(),
             None if passed_on => 0,
+            // The buffer of a result of a loop may be that of the tensor it starts from.
+            None if mlir::is(op, "scf.while") => 0,
+            None if mlir::is(op, "scf.for") => LOOP_BOUNDS,
             // What canonicalization makes of branches that only pass on.
             None if mlir::is(op, "arith.select") => 1,
             None => operands.len(),

@@ -96,11 +96,12 @@ fn cost(nest: &Nest, var: Var) -> u64 {
     cost
 }
 
-/// Whether a window slides along a dimension variable: the dimension and the range are one walk through an input, and
-/// neighbouring results are neighbours. Lanes along the results need no fold across them.
+/// Whether a window slides along a dimension variable: the dimension and the range walk through the same rows of an input,
+/// and neighbouring results are neighbours. Lanes along the results need no fold across them.
 fn slides(nest: &Nest, dim: Var, range: Var) -> bool {
     let is_walk = |map: &IndexingMap, var| step_along(nest, map, var) == Some(1);
-    let is_window = |map: &IndexingMap| is_walk(map, dim) && is_walk(map, range);
+    let is_along = |map: &IndexingMap| step_along(nest, map, range).is_some_and(|it| it != 0);
+    let is_window = |map: &IndexingMap| is_walk(map, dim) && is_along(map);
     let inputs = || nest.inputs.iter().filter(|input| input.is_folded);
     nest.intervals.of(dim).num_members().is_none_or(|extent| SHORT <= extent)
         && inputs().any(|input| is_window(&input.map))
