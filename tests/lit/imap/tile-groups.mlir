@@ -20,6 +20,7 @@
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=columns | Operations=2, Sizes=128
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=batch | Operations=3, Sizes="2, 0, 0"
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=rows | Operations=2, Sizes="16, 0"
+// REMARK:     remark: [Passed] group | Category:imap-tile | Function=row_values | Operations=4, Sizes="2, 0"
 // REMARK-NOT: remark
 
 // Rows of a softmax: four operations, one loop.
@@ -292,6 +293,7 @@ func.func @whole(%x: tensor<512x64xf32>) -> (tensor<512x64xf32>, tensor<256xf32>
 // -----
 
 // The value per row that another fold and the result need is computed in the tile of its row.
+// BLOCK-LABEL: func.func @row_values
 // CHECK-LABEL: func.func @row_values
 // CHECK:         scf.for
 // CHECK:           %[[S:.*]] = imap.generic (i)[j]
