@@ -8,7 +8,7 @@
 //! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads,
 //! if it is computed or another branch computes one in its place: another branch may write to the buffer
 //! of the result. A tensor that a branch yields twice is read later by the second result. A loop is like an operation that
-//! folds into what it carries: it starts from a copy of what is read later.
+//! folds into the tensors it carries: it starts from a copy of a tensor that is read later.
 //!
 //! Before:
 //!

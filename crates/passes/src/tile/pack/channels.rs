@@ -16,8 +16,8 @@
 //! ```
 //!
 //! A product may have its results next to each other along a dimension that does not fill half of a vector, such as
-//! a batch that comes last, or the three colors of an image. It has them along another dimension then, too. So has an input
-//! of which windows overlap, such as that image.
+//! a batch that comes last, or the three colors of an image. It has them along another dimension then, too. An input
+//! that overlapping windows read, such as that image, is copied for it.
 //!
 //! An epilogue moves to the last operation, which reads its inputs in their order.
 
