@@ -411,7 +411,7 @@ fn transposed_operands_are_read_in_whole_sectors() {
             let [kernel] = &counts(&text)[..] else { panic!("several kernels\n{text}") };
             let bytes = events(kernel, "global_load_bytes");
             let sectors = events(kernel, "global_load_sectors");
-            // Rows of squares begin anywhere in a sector: those of 8-bit numbers are a sector long.
+            // Rows of squares are not aligned to sectors, and a row of 8-bit numbers has the length of one sector.
             let most = if element == "s8" { 3 } else { 2 };
             assert!(32 * sectors <= most * bytes, "{kernel:?}\n{text}");
             run_hlo("transpose", &text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));

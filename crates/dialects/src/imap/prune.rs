@@ -4,8 +4,7 @@
 //!   of their own for combiners, or that has an epilogue, the epilogue maps what is folded to the others.
 //! * Accumulators with a named combiner go if neither a result nor the epilogue uses them.
 //! * Inputs that no region uses go, and equal reads of one tensor become one.
-//! * A tensor with one constant number in all its elements becomes that number, where no guard says what is read
-//!   instead.
+//! * An unguarded read of a splat constant becomes a scalar constant.
 //!
 //! Before:
 //!
