@@ -178,3 +178,25 @@ pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), PipelineE
     manager.run(module).map_err(|_| PipelineError::Diagnosed)?;
     if module.as_operation().verify() { Ok(()) } else { Err(PipelineError::Diagnosed) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        fusion,
+        target::{MemoryBound, TileLimits},
+        tile,
+    };
+
+    #[test]
+    fn default_costs_are_the_defaults_of_the_options() {
+        let costs = (&fusion::PASS, MemoryBound::default().options());
+        let limits = (&tile::schedule::PASS, TileLimits::default().options());
+        for (pass, text) in [costs, limits] {
+            for option in text.split_whitespace() {
+                let (name, value) = option.split_once('=').expect("an option has a value");
+                let known = pass.options.iter().find(|it| it.name == name);
+                assert_eq!(known.expect("an option of the pass").default, value, "{name}");
+            }
+        }
+    }
+}

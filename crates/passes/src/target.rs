@@ -1,4 +1,4 @@
-//! Targets: the machines that programs are compiled for, what is fast on them, and the pipelines that lower to them.
+//! Targets: machines, their costs, and the pipelines that lower programs to them.
 
 use std::{fmt::Write as _, fs, path::Path, thread};
 

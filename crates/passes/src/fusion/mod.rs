@@ -85,7 +85,7 @@ use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, records_remarks, remark},
+    report::{RemarkKind, Report, records_remarks, remark},
 };
 use tc_ir::{
     Context,
@@ -138,8 +138,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let number = |name| {
         let found = pass.options.number(name).and_then(|it| u32::try_from(it).ok());
         found.ok_or_else(|| {
-            tc_dialects::report::Report::op_error(pass.op, format!("'{name}' expects a number"))
-                .emit();
+            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
             Failure
         })
     };
@@ -478,20 +477,4 @@ fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
         Var::Runtime(number) => names[number as usize].clone(),
         other => tc_ir::text::default_name(other),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn costs_are_the_defaults_of_the_options() {
-        let text = MemoryBound::default().options();
-        for option in text.split_whitespace() {
-            let (name, value) = option.split_once('=').expect("an option has a value");
-            let known =
-                PASS.options.iter().find(|it| it.name == name).expect("an option of the pass");
-            assert_eq!(known.default, value, "{name}");
-        }
-    }
 }

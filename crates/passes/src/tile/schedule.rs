@@ -371,15 +371,4 @@ mod tests {
             assert!(sizes(wrong).is_err_and(|error| error.contains(wrong)), "{wrong}");
         }
     }
-
-    #[test]
-    fn limits_are_the_defaults_of_the_options() {
-        let text = TileLimits::default().options();
-        for option in text.split_whitespace() {
-            let (name, value) = option.split_once('=').expect("an option has a value");
-            let known =
-                PASS.options.iter().find(|it| it.name == name).expect("an option of the pass");
-            assert_eq!(known.default, value, "{name}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! Folds along columns: neighbouring elements of the inputs belong to neighbouring points, and a thread per point
 //! would leave most of the GPU, or of the block of a tile, without work.
 //!
-//! The threads of a block stand in rows. Each row has a thread for some neighbouring points, and folds a part of
-//! their values. The rows are combined in shared memory.
+//! A block is a grid of threads. Threads of one row fold neighbouring points. Threads of one column fold parts of the
+//! values of one point, and combine their partial results in shared memory.
 //!
 //! ```text
 //! for the strips of the block
@@ -18,7 +18,7 @@
 //!     destination[point] = start + shared[0, column]
 //! ```
 
-use super::{Grid, Share, Space, WARP, divide, folds::shared_ranges, remainder};
+use super::{Grid, Share, Space, WARP, divide, divide_up, folds::shared_ranges, remainder};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -39,18 +39,15 @@ pub(super) fn length(
     (dims, ranges): (&[Var], &[Var]),
     (block_size, busy): (i64, i64),
 ) -> Option<i64> {
-    let count = |vars: &[Var]| {
-        let mut extents = vars.iter().map(|var| nest.extent(*var));
-        extents.try_fold(1i64, |product, extent| product.checked_mul(extent?))
-    };
+    let points = nest.num_points(dims);
     // The rows fold in another order.
-    if nest.is_map_form() || nest.keeps_order() || count(dims).is_some_and(|count| busy <= count) {
+    if nest.is_map_form() || nest.keeps_order() || points.is_some_and(|count| busy <= count) {
         return None;
     }
-    let length = count(dims).map_or(WARP, |count| count.max(1));
+    let length = points.map_or(WARP, |count| count.max(1));
     let length = (length.min(WARP) as u64).next_power_of_two() as i64;
     let rows = block_size / length;
-    let is_long = count(ranges).is_none_or(|values| LEAST_VALUES * rows <= values);
+    let is_long = nest.num_points(ranges).is_none_or(|values| LEAST_VALUES * rows <= values);
     (rows.count_ones() == 1 && 1 < rows && is_long).then_some(length)
 }
 
@@ -73,7 +70,7 @@ pub(super) fn fold<'c>(
     let row = divide(builder, grid.thread, length);
     let column = remainder(builder, grid.thread, length);
     let tested: Vec<_> = (0..nest.domain.constraints.len()).collect();
-    let end = divide(builder, builder.add_index(points.total, builder.index(length - 1)), length);
+    let end = divide_up(builder, points.total, length);
     let strips = (grid.block, end, grid.num_blocks);
     loops::build_for(builder, strips, &[], &mut |builder, strip, _| {
         let mut scope = scope.clone();
@@ -133,12 +130,7 @@ pub(super) fn fold<'c>(
             builder,
             builder.and(is_first, is_inside),
             &mut |builder| {
-                let mut scope = scope.clone();
-                let starts: Vec<_> = (0..nest.accumulators.len())
-                    .map(|number| nest.start(builder, &mut scope, number))
-                    .collect();
-                let folded = nest.combine(builder, &mut scope, &starts, &load(builder, 0));
-                nest.finish_and_store(builder, &mut scope, folded);
+                nest.start_and_store(builder, &mut scope.clone(), &load(builder, 0));
                 Vec::new()
             },
             &mut |_| Vec::new(),

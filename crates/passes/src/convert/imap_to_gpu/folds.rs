@@ -1,7 +1,7 @@
 //! Folds: where neighbouring elements of the inputs lie along a range variable, a part of a warp, a warp or a block
 //! folds the elements of each point.
 
-use super::{Grid, Share, Space, WARP, divide, group::Group, remainder};
+use super::{Grid, Share, Space, WARP, divide, divide_up, group::Group, remainder};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -18,9 +18,7 @@ use tc_ir::Var;
 
 /// The number of threads that fold the elements of one point.
 pub(super) fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
-    let mut extents = ranges.iter().map(|var| nest.extent(*var));
-    let count = extents.try_fold(1i64, |product, extent| product.checked_mul(extent?));
-    match count {
+    match nest.num_points(ranges) {
         // The threads of a group fold in another order.
         _ if nest.keeps_order() => 1,
         // Neighbouring threads read neighbours, and a thread reads one.
@@ -47,7 +45,7 @@ pub(super) fn groups<'c>(
     // Groups of one warp leave the loop together, although the last ones may have no point.
     let in_warp = (WARP / size).max(1);
     let Share { first, step } = grid.groups(builder, size * in_warp);
-    let end = divide(builder, builder.add_index(space.total, builder.index(in_warp - 1)), in_warp);
+    let end = divide_up(builder, space.total, in_warp);
     loops::build_for(builder, (first, end, step), &[], &mut |builder, number, _| {
         let mut scope = scope.clone();
         let point = match in_warp {
@@ -86,12 +84,7 @@ pub(super) fn groups<'c>(
             builder,
             stores,
             &mut |builder| {
-                let mut scope = scope.clone();
-                let starts: Vec<_> = (0..nest.accumulators.len())
-                    .map(|number| nest.start(builder, &mut scope, number))
-                    .collect();
-                let folded = nest.combine(builder, &mut scope, &starts, &folded);
-                nest.finish_and_store(builder, &mut scope, folded);
+                nest.start_and_store(builder, &mut scope.clone(), &folded);
                 Vec::new()
             },
             &mut |_| Vec::new(),

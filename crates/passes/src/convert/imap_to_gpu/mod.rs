@@ -42,7 +42,7 @@ use super::loop_nest::{
     order::{self, Plan},
 };
 use crate::{convert::index_emitter::IndexMath, loops};
-use melior::ir::{BlockLike, Type};
+use melior::ir::{BlockLike, Type, ValueLike};
 use product::Product;
 use std::{cell::RefCell, rc::Rc};
 use tc_dialects::{
@@ -206,8 +206,14 @@ impl<'c> Grid<'c> {
         self.shared_of_shape(builder, element, &[count])
     }
 
+    /// Shared memory of a block for so many elements of a buffer.
+    fn shared_like(&self, builder: &Builder<'c>, buffer: Val<'c>, count: i64) -> Val<'c> {
+        let element = mlir::element_type(buffer.r#type());
+        self.shared(builder, mlir::signless(builder.context, element), count)
+    }
+
     /// Shared memory of a block for a value per thread, or per warp, of an accumulator. Other operations of the kernel
-    /// use it before and after this one: what is stored first stands behind a barrier.
+    /// use the same memory, so a barrier has to precede the first store.
     fn exchanged(
         &self,
         builder: &Builder<'c>,
@@ -254,6 +260,11 @@ fn divide<'c>(builder: &Builder<'c>, value: Val<'c>, divisor: i64) -> Val<'c> {
         return value;
     }
     builder.value("arith.divui", &[value, builder.index(divisor)], builder.index_type())
+}
+
+/// The quotient, rounded up.
+fn divide_up<'c>(builder: &Builder<'c>, value: Val<'c>, divisor: i64) -> Val<'c> {
+    divide(builder, builder.add_index(value, builder.index(divisor - 1)), divisor)
 }
 
 fn remainder<'c>(builder: &Builder<'c>, value: Val<'c>, divisor: i64) -> Val<'c> {

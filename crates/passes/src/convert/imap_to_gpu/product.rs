@@ -21,11 +21,11 @@
 //!
 //! Rows are the dimension variables that only one input needs, columns those that only the other one needs: those
 //! along which neighbouring elements of the result lie. Other dimensions have a tile per value. Several variables
-//! together are one index. A constraint, such as that of a padded convolution, belongs to one of the inputs, too:
-//! whether it holds is in shared memory beside the element. Source of the scheme: Volkov and Demmel, "Benchmarking
+//! together are one index. A constraint, such as the padding of a convolution, depends on the variables of one input. A
+//! mask in shared memory stores the result of its test for each element. Source of the scheme: Volkov and Demmel, "Benchmarking
 //! GPUs to Tune Dense Linear Algebra" (2008).
 
-use super::{Grid, Space, divide, remainder};
+use super::{Grid, Space, divide, divide_up, remainder};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -142,10 +142,7 @@ impl Product {
             let side = [&columns, &rows].iter().position(|other| is_free_of(other))?;
             constraints[side].push(number);
         }
-        let count = |vars: &[Var]| {
-            let mut extents = vars.iter().map(|var| nest.extent(*var));
-            extents.try_fold(1i64, |product, extent| product.checked_mul(extent?))
-        };
+        let count = |vars: &[Var]| nest.num_points(vars);
         if count(ranges).is_some_and(|count| count < DEPTH) {
             return None;
         }
@@ -216,19 +213,21 @@ impl Product {
         let mut counts = Vec::new();
         for side in &self.sides {
             let space = Space::new(nest, builder, &mut scope, &side.dims);
-            let last = builder.add_index(space.total, builder.index(side.tile() - 1));
-            let count = divide(builder, last, side.tile());
+            let count = divide_up(builder, space.total, side.tile());
             tiles = builder.value("arith.muli", &[tiles, count], builder.index_type());
             counts.push(count);
             spaces.push(space);
         }
+        let shared = |side: &Side| {
+            grid.shared_like(builder, nest.inputs[side.input].buffer, DEPTH * side.stride())
+        };
         let code = Code {
             product: self,
             nest,
             grid,
             ranges,
             spaces,
-            shared: self.sides.iter().map(|side| shared(nest, builder, grid, side)).collect(),
+            shared: self.sides.iter().map(shared).collect(),
             masks: self.sides.iter().map(|side| mask(builder, grid, side)).collect(),
             threads: [
                 divide(builder, grid.thread, ACROSS),
@@ -263,12 +262,6 @@ fn depends_on_point(nest: &Nest) -> bool {
         });
     }
     depends
-}
-
-/// Shared memory for the elements of an input.
-fn shared<'c>(nest: &Nest<'c>, builder: &Builder<'c>, grid: &Grid<'c>, side: &Side) -> Val<'c> {
-    let element = mlir::element_type(nest.inputs[side.input].buffer.r#type());
-    grid.shared(builder, mlir::signless(builder.context, element), DEPTH * side.stride())
 }
 
 /// Shared memory for whether the constraints of an input hold, a byte per element; `None` if there are none.
@@ -343,10 +336,7 @@ impl<'c> Code<'_, 'c> {
                     for (space, point) in self.spaces.iter().zip(&points) {
                         space.enter(builder, &mut scope, *point, 1);
                     }
-                    let starts: Vec<_> =
-                        (0..width).map(|number| nest.start(builder, &mut scope, number)).collect();
-                    let folded = nest.combine(builder, &mut scope, &starts, folded);
-                    nest.finish_and_store(builder, &mut scope, folded);
+                    nest.start_and_store(builder, &mut scope, folded);
                     Vec::new()
                 },
                 &mut |_| Vec::new(),

@@ -1,5 +1,5 @@
-//! Transposed points: neighbouring elements of the results lie along one dimension variable, and those of some inputs along
-//! another one. One of the accesses of neighbouring threads would touch a sector of memory for each element.
+//! Transpositions: results are contiguous along one dimension variable, and some inputs along another one. Without shared
+//! memory, either the loads or the stores of a warp would not be coalesced.
 //!
 //! A block computes a square of points. Its threads copy the elements of these inputs to shared memory along the
 //! inputs, and compute the points along the results.
@@ -16,7 +16,7 @@
 //!
 //! Source: Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009).
 
-use super::{Grid, Space, divide, remainder};
+use super::{Grid, Space, divide, divide_up, remainder};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -97,22 +97,13 @@ impl Transpose {
         let sides =
             [self.across, self.along].map(|it| Space::new(nest, builder, &mut scope, &[it]));
         let index = builder.index_type();
-        let counts = [0, 1].map(|side: usize| {
-            let last = builder.add_index(sides[side].total, builder.index(SIDE - 1));
-            divide(builder, last, SIDE)
-        });
+        let counts = [0, 1].map(|side: usize| divide_up(builder, sides[side].total, SIDE));
         let squares = counts.iter().fold(others.total, |total, count| {
             builder.value("arith.muli", &[total, *count], index)
         });
-        let shared: Vec<_> = self
-            .inputs
-            .iter()
-            .map(|number| {
-                let element = mlir::element_type(nest.inputs[*number].buffer.r#type());
-                let element = mlir::signless(builder.context, element);
-                grid.shared(builder, element, SIDE * STRIDE)
-            })
-            .collect();
+        let buffers = self.inputs.iter().map(|number| nest.inputs[*number].buffer);
+        let shared: Vec<_> =
+            buffers.map(|buffer| grid.shared_like(builder, buffer, SIDE * STRIDE)).collect();
         let bounds = (grid.block, squares, grid.num_blocks);
         loops::build_for(builder, bounds, &[], &mut |builder, square, _| {
             let mut scope = scope.clone();

@@ -424,6 +424,12 @@ impl<'c> Nest<'c> {
         (tightening, tested)
     }
 
+    /// The number of values that variables have together; `None` if it is unknown.
+    pub fn num_points(&self, vars: &[Var]) -> Option<i64> {
+        let mut extents = vars.iter().map(|var| self.extent(*var));
+        extents.try_fold(1i64, |product, extent| product.checked_mul(extent?))
+    }
+
     /// Runs `then` where the constraints hold; elsewhere the values are `otherwise`.
     pub fn guarded(
         &self,
@@ -683,6 +689,19 @@ impl<'c> Nest<'c> {
             Some(epilogue) => self.copy_block(builder, scope, epilogue, &folded),
             None => folded,
         }
+    }
+
+    /// Combines folded values with the starts of a point, and stores its results.
+    pub fn start_and_store(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: &[Val<'c>],
+    ) {
+        let numbers = 0..self.accumulators.len();
+        let starts: Vec<_> = numbers.map(|number| self.start(builder, scope, number)).collect();
+        let folded = self.combine(builder, scope, &starts, folded);
+        self.finish_and_store(builder, scope, folded);
     }
 
     /// Stores the results of a point for the folded values.
