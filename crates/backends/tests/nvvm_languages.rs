@@ -392,6 +392,19 @@ fn columns_are_read_once_from_the_memory_of_the_device() {
 }
 
 #[test]
+fn long_rows_are_read_once_for_their_maximum_and_their_sum() {
+    let (rows, values) = (3, 15000);
+    let text = softmax_of_columns([rows, values, 1]);
+    let kernels = counts(&text);
+    let total = |event: &str| kernels.iter().map(|it| events(it, event)).sum::<u64>();
+    let bytes = (4 * rows * values) as u64;
+    // The last kernel reads rows again, with a maximum and a sum per element.
+    assert!(total("global_load_bytes") <= bytes * 41 / 10, "{kernels:?}");
+    assert!(total("global_store_bytes") <= bytes * 11 / 10, "{kernels:?}");
+    run_hlo("rows", &text, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
+#[test]
 fn transposed_operands_are_read_in_whole_sectors() {
     for (shape, dimensions, result) in [
         ("64,96", "1,0", "96,64"),

@@ -196,6 +196,10 @@ pub trait CostModel {
     /// The most tensors that an operation accesses at each of its points, if it is made of several.
     fn max_streams(&self) -> usize;
 
+    /// Whether the maximum of a row and the sum of its exponentials are folded together: they read the row once then. The
+    /// bytes are those that a tile would keep of a row; `None` if they are not known.
+    fn rescales(&self, row_bytes: Option<u64>) -> bool;
+
     /// Whether folds may round in another order.
     fn reassociates(&self) -> bool;
 }
@@ -215,6 +219,9 @@ pub struct MemoryBound {
     pub max_map: u32,
     /// [`CostModel::max_streams`].
     pub max_streams: usize,
+    /// The most bytes of a row that a tile keeps, beyond which [`CostModel::rescales`]; `None` if no row is too long: the
+    /// vectors of a CPU compute two simple folds faster than one with a region.
+    pub max_row: Option<u64>,
     /// [`CostModel::reassociates`].
     pub reassociates: bool,
 }
@@ -227,6 +234,7 @@ impl Default for MemoryBound {
             max_body: 256,
             max_map: 400,
             max_streams: 16,
+            max_row: None,
             reassociates: true,
         }
     }
@@ -235,11 +243,19 @@ impl Default for MemoryBound {
 impl MemoryBound {
     /// The options of `imap-fuse`.
     pub fn options(&self) -> String {
-        let Self { max_recompute, max_consumers, max_body, max_map, max_streams, reassociates } =
-            self;
+        let Self {
+            max_recompute,
+            max_consumers,
+            max_body,
+            max_map,
+            max_streams,
+            max_row,
+            reassociates,
+        } = self;
+        let max_row = max_row.unwrap_or(0);
         format!(
             "max-recompute={max_recompute} max-consumers={max_consumers} max-body={max_body} max-map={max_map} \
-             max-streams={max_streams} strict-fp={}",
+             max-streams={max_streams} max-row={max_row} strict-fp={}",
             !reassociates
         )
     }
@@ -268,6 +284,10 @@ impl CostModel for MemoryBound {
 
     fn max_streams(&self) -> usize {
         self.max_streams
+    }
+
+    fn rescales(&self, row_bytes: Option<u64>) -> bool {
+        self.max_row.is_some_and(|most| row_bytes.is_none_or(|bytes| most < bytes))
     }
 
     fn reassociates(&self) -> bool {

@@ -98,3 +98,23 @@ func.func @refused(%x: tensor<8x16xf32>, %y: tensor<16x4xf32>) -> (tensor<f32>, 
   } -> tensor<4xf32>
   return %b, %d, %s : tensor<f32>, tensor<f32>, tensor<4xf32>
 }
+
+// -----
+
+// Each index of the outer fold has another number of inner values, which is read from a tensor.
+// CHECK-LABEL: func.func @read_bounds(
+// CHECK-COUNT-2: imap.generic
+// REMARK: [Missed] apart | Category:imap-fuse | Function=read_bounds | {{.*}}the bounds of the producer's ranges are read from a tensor
+func.func @read_bounds(%x: tensor<8x16xi32>, %n: tensor<8xi32>) -> tensor<i32> {
+  %e = tensor.empty() : tensor<8xi32>
+  %a = imap.generic (i)[j]{r} domain: i in [0, 7], j in [0, r], r in [0, 15] runtime(%n[i] : tensor<8xi32>) ins(%x[i, j] : tensor<8x16xi32>) outs(%e[i] : tensor<8xi32>) fold [add i32] {
+  ^bb0(%v: i32):
+    imap.yield %v : i32
+  } -> tensor<8xi32>
+  %g = tensor.empty() : tensor<i32>
+  %b = imap.generic ()[i] domain: i in [0, 7] ins(%a[i] : tensor<8xi32>) outs(%g[] : tensor<i32>) fold [add i32] {
+  ^bb0(%v: i32):
+    imap.yield %v : i32
+  } -> tensor<i32>
+  return %b : tensor<i32>
+}

@@ -121,8 +121,12 @@ fn propagation(name: &str) -> Propagation {
             let largest = operands.iter().map(|it| it.as_float().abs()).fold(0.0, f64::max);
             2.0 * error < largest
         }),
+        // Powers of negative numbers depend on whether the exponent is even, odd or no integer.
+        "pow" => Propagation::Sampled(|operands, _| {
+            operands[1].is_exact() || 2.0 * operands[0].error <= operands[0].as_float()
+        }),
         // Convex or of one sign of curvature, so that samples show all there is.
-        "cosh" | "cyl_bessel_i0" | "pow" | "atan2" => Propagation::Sampled(|_, _| true),
+        "cosh" | "cyl_bessel_i0" | "atan2" => Propagation::Sampled(|_, _| true),
         _ => Propagation::Monotone,
     }
 }
@@ -164,13 +168,10 @@ fn table(
         Propagation::Remainder => return remainder(value, operands),
         Propagation::Lipschitz(slope, width) => (slope * error).min(width),
         Propagation::Monotone => differences(builtin, values, operands, &[-SLACK, SLACK]),
-        Propagation::Sampled(away_from_poles) => {
-            if away_from_poles(operands, error) {
-                differences(builtin, values, operands, &[-2.0, -1.0, 1.0, 2.0])
-            } else {
-                f64::INFINITY
-            }
+        Propagation::Sampled(away_from_poles) if !away_from_poles(operands, error) => {
+            return Scalar::float(value, f64::INFINITY);
         }
+        Propagation::Sampled(_) => differences(builtin, values, operands, &[-2.0, -1.0, 1.0, 2.0]),
     };
     if !value.is_finite() {
         // Certain if it is the same all around.
@@ -407,6 +408,15 @@ mod tests {
         assert_eq!(parts(call("remainder", F32, &[(5.0, 0.25), (4.0, 0.0)])), (1.0, 0.25));
         assert_eq!(parts(call("remainder", F32, &[(6.0, 0.25), (4.0, 0.0)])).1, 4.0);
         assert_eq!(parts(call("fdivide", F32, &[(1.0, 0.0), (0.0, 0.0)])), (f64::INFINITY, 0.0));
+    }
+
+    #[test]
+    fn powers_of_negative_numbers_need_exact_exponents() {
+        assert!(call("pow", F32, &[(-2.0, 0.0), (0.5, 0.0)]).is_certain());
+        // Rounded to 32 bits, the exponent is even.
+        let rounded = call("pow", F32, &[(-2.0, 0.0), (2147483646.999, 128.0)]);
+        assert!(!rounded.is_certain(), "{rounded:?}");
+        assert!(call("pow", F32, &[(2.0, 0.25), (0.5, 0.25)]).is_certain());
     }
 
     #[test]

@@ -55,7 +55,12 @@ impl Target for Nvvm {
 
     /// A GPU computes more per byte that it loads than a CPU, and has no prefetchers that follow streams.
     fn costs(&self, _: &Machine) -> MemoryBound {
-        MemoryBound { max_recompute: 32, max_streams: 32, ..MemoryBound::default() }
+        MemoryBound {
+            max_recompute: 32,
+            max_streams: 32,
+            max_row: Some(pipeline::tiles().tile_bytes),
+            ..MemoryBound::default()
+        }
     }
 
     fn tiles(&self, _: &Codegen) -> TileLimits {

@@ -11,6 +11,7 @@ mod passes;
 mod program;
 #[path = "../support/random.rs"]
 mod random;
+mod rescale;
 #[path = "../support/schedules.rs"]
 mod schedules;
 mod shrink;

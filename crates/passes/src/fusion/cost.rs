@@ -3,10 +3,10 @@
 
 use super::{
     candidate::{Candidate, body_size, body_work},
-    legality::{Composition, Form, Merge, Rejection, check_reads, compose, merge},
+    legality::{Composition, Form, Merge, Rejection, check_reads, compose, maximum_below, merge},
 };
 use crate::target::{CostModel, Recomputation};
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{Access, AnyIndexed, Generic, Indexed, Runtime},
@@ -34,6 +34,51 @@ pub(super) fn plan<'c, 'i>(
         && !(duplicates && is_recomputed_by_all(ir, &producer, model))
     {
         return Err(rejection);
+    }
+    let composition = compose(ir, consumer, producer, reads)?;
+    check_size(&composition, model)?;
+    Ok(composition)
+}
+
+/// A sum of exponentials below a maximum, of rows that are worth to be read once for both; and the operation that stores
+/// the exponentials, if they are stored.
+pub(super) fn long_exponentials<'c>(
+    ir: &Context,
+    sum: Generic<'c>,
+    model: &dyn CostModel,
+) -> Option<Option<Generic<'c>>> {
+    let producers =
+        sum.inputs().into_iter().filter_map(mlir::defining_op).filter_map(Generic::cast);
+    let stored = producers.into_iter().find(|it| {
+        it.op().block() == sum.op().block()
+            && it.accumulators().is_empty()
+            && maximum_below(*it).is_some()
+    });
+    let maximum = maximum_below(stored.unwrap_or(sum))?;
+    let view = Candidate::new(ir, maximum).view;
+    let mut extents = view.domain.ranges.iter().map(|it| it.constant_interval(ir)?.num_members());
+    let values = extents.try_fold(1, |values: u64, extent| Some(values.saturating_mul(extent?)));
+    let is_row = |access: &&Access<'c>| {
+        ir.vars_of_all(&access.subscripts).iter().any(|var| matches!(var, Var::Range(_)))
+    };
+    let rows = view.inputs.iter().filter(is_row).map(|it| it.value.r#type());
+    let rows = rows.chain(stored.map(|it| mlir::result(it.op(), 0).r#type()));
+    let widths = rows.map(|ty| u64::from(mlir::byte_width(mlir::element_type(ty)))).sum();
+    model.rescales(values.map(|values| values.saturating_mul(widths))).then_some(stored)
+}
+
+/// Decides whether the exponentials of a softmax are computed again where another operation than their sum reads them.
+pub(super) fn plan_exponentials<'c, 'i>(
+    ir: &'i Context,
+    consumer: Generic<'c>,
+    producer: Generic<'c>,
+    model: &dyn CostModel,
+) -> Result<Composition<'c, 'i>, Rejection> {
+    let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));
+    let reads = consumer.reads_of(producer.generic);
+    check_reads(&consumer, &producer, &reads)?;
+    if !consumer.view.reads_once(ir) {
+        return Err(Rejection::Product);
     }
     let composition = compose(ir, consumer, producer, reads)?;
     check_size(&composition, model)?;

@@ -27,6 +27,11 @@
 //!   The second one may read what the first one writes at the same point. Products stay apart: a register block holds
 //!   one result.
 //!
+//! Before the last one, with `max-row`, for a softmax of rows that no tile holds:
+//!
+//! * **Rescale.** The maximum `m` of `x` and the sum of `exp(x - m)` become one fold, of which the combiner multiplies the
+//!   smaller one's sum by `exp(old - new)`. What else reads the exponentials computes them again.
+//!
 //! A fold of one value per point becomes an operation without reductions first.
 //! A fold that has the same value along a dimension, as a product with a broadcast tensor has once that is composed
 //! into it, is computed once, and its result is copied along the dimension.
@@ -57,11 +62,11 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: the costs of a [`MemoryBound`] machine, and `strict-fp`. Remarks: `fused` and `merged` for each rewrite; `narrowed` for each fold that is
-//! computed once; `unfolded` for each that folds one value; `apart` and `unmerged` for
-//! each pair that is left, with both maps and the reason; `linalg` for each operation of that
-//! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
-//! before and after.
+//! Options: the costs of a [`MemoryBound`] machine, and `strict-fp`. Remarks: `fused`, `merged` and `rescaled` for each
+//! rewrite; `narrowed` for each fold that is computed once; `unfolded` for each that folds one value; `apart` and
+//! `unmerged` for each pair that is left, with both maps and the reason; `not rescaled` for each softmax of long rows that
+//! is left, with the reason; `linalg` for each operation of that dialect, which is never fused; `temporaries` per function,
+//! the bytes of intermediate tensors before and after.
 
 mod apply;
 mod candidate;
@@ -77,10 +82,10 @@ use crate::{
     target::{CostModel, MemoryBound},
 };
 use candidate::Candidate;
-use cost::{plan, plan_merge};
-use legality::{Composition, Rejection};
+use cost::{long_exponentials, plan, plan_exponentials, plan_merge};
+use legality::{Composition, Rejection, rescale};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
@@ -125,6 +130,11 @@ pub const PASS: PassInfo = PassInfo {
             default: "16",
         },
         PassOption {
+            name: "max-row",
+            description: "The most bytes of a row that is read once for a maximum and once for the sum of its exponentials; 0 for any row",
+            default: "0",
+        },
+        PassOption {
             name: "strict-fp",
             description: "Do not fold floating-point numbers in another order",
             default: "false",
@@ -148,6 +158,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         max_body: number("max-body")? as usize,
         max_map: number("max-map")?,
         max_streams: number("max-streams")? as usize,
+        max_row: Some(number("max-row")?.into()).filter(|most| 0 < *most),
         reassociates: !pass.options.flag("strict-fp"),
     };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -246,6 +257,7 @@ fn first_map(ir: &Context, generic: Generic) -> String {
 fn fuse_block<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
     let mut num_fused = fuse_all(ir, block, remarks, (model, false));
     num_fused += fuse_all(ir, block, remarks, (model, true));
+    num_fused += rescale_all(ir, block, remarks, model);
     num_fused += merge_all(ir, block, remarks, model);
     if remarks.are_recorded {
         report_missed(ir, block, remarks, (model, true));
@@ -289,6 +301,55 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn Cos
         }
     }
     num_merged
+}
+
+/// Folds maxima and sums of exponentials of long rows together, and says of how many rows. The exponentials are computed
+/// again by their other readers.
+fn rescale_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
+    if !model.reassociates() {
+        return 0;
+    }
+    let mut num_rescaled = 0;
+    for sum in generics(block).into_iter().filter(|it| !it.accumulators().is_empty()) {
+        let Some(stored) = long_exponentials(ir, sum, model) else { continue };
+        let composed = stored.map(|it| plan_exponentials(ir, sum, it, model)).transpose();
+        let composed = composed.map(|plan| plan.map(Composition::build));
+        let whole = composed.as_ref().ok().copied().flatten();
+        let rescaling =
+            composed.and_then(|composed| rescale(ir, Candidate::new(ir, composed.unwrap_or(sum))));
+        match rescaling {
+            Ok(rescaling) => {
+                if let Some(whole) = whole {
+                    mlir::replace(sum.op(), &mlir::results(whole.op()));
+                }
+                let fold = rescaling.apply(ir);
+                remarks.passed(fold, "rescaled", || vec![("Map", first_map(ir, fold))]);
+                num_rescaled += 1;
+            }
+            Err(rejection) => {
+                whole.into_iter().for_each(|it| mlir::erase(it.op()));
+                remarks.emit(RemarkKind::Missed, sum.op().location(), "not rescaled", || {
+                    vec![("Reason", rejection.to_string())]
+                });
+                continue;
+            }
+        }
+        let Some(stored) = stored else { continue };
+        let result = mlir::result(stored.op(), 0);
+        let readers = mlir::uses(result).into_iter().filter_map(|(user, _)| Generic::cast(user));
+        let readers: HashMap<usize, Generic> =
+            readers.map(|it| (mlir::op_key(it.op()), it)).collect();
+        for reader in readers.into_values().filter(|it| it.op().block() == stored.op().block()) {
+            if let Ok(plan) = plan_exponentials(ir, reader, stored, model) {
+                let fused = plan.build();
+                mlir::replace(reader.op(), &mlir::results(fused.op()));
+            }
+        }
+        if mlir::uses(result).is_empty() {
+            mlir::erase(stored.op());
+        }
+    }
+    num_rescaled
 }
 
 /// The most operations that are looked at as partners of another one.

@@ -1,6 +1,7 @@
 //! Builds fused operations.
 
 mod merge;
+mod rescale;
 
 use super::{
     candidate::Candidate,

@@ -1,7 +1,7 @@
 //! A fold of the results of another fold, such as a sum of sums, is one fold.
 
 use super::{Rejection, epilogue::check_read_once};
-use crate::fusion::candidate::Candidate;
+use crate::fusion::{apply::bounds, candidate::Candidate};
 use tc_dialects::{
     imap::{CombinerKind, Indexed, Start},
     mlir,
@@ -45,6 +45,15 @@ pub(super) fn check_folds(
     }
     if consumer.generic.keeps_order() || producer.generic.keeps_order() {
         return Err(Rejection::Ordered);
+    }
+    // A bound that an element of a tensor gives has to be known in front of all loops over ranges.
+    let bounds = producer.view.domain.ranges.iter().flat_map(bounds);
+    let from_tensor = |var: &Var| match var {
+        Var::Runtime(number) => producer.varies(ir, &[ir.runtime(*number)]),
+        _ => false,
+    };
+    if ir.vars_of_all(&bounds.collect::<Vec<_>>()).iter().any(from_tensor) {
+        return Err(Rejection::BoundFromTensor);
     }
     let ranges = (0..consumer.view.domain.ranges.len() as u32).map(Var::Range);
     let is_loop = |var: &Var| {

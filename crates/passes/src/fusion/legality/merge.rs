@@ -56,6 +56,10 @@ pub(in crate::fusion) fn merge<'c, 'i>(
     };
     check_operation(&first)?;
     check_operation(&second)?;
+    let combines = |it: &Candidate| it.view.combiner.is_some();
+    if form == Form::Folds && (combines(&first) || combines(&second)) {
+        return Err(Rejection::Combiner);
+    }
     let results = mlir::results(first.generic.op());
     let result_of = |value: Val<'c>| results.iter().position(|result| *result == value);
     let is_result = |value: Val<'c>| result_of(value).is_some();
@@ -126,10 +130,7 @@ fn check_operation(it: &Candidate) -> Result<(), Rejection> {
     if it.view.accumulators.iter().any(|it| it.destination().is_some()) {
         return Err(Rejection::FoldsIntoTensor);
     }
-    match it.view.combiner {
-        None => Ok(()),
-        Some(_) => Err(Rejection::Combiner),
-    }
+    Ok(())
 }
 
 /// Whether the operations have the same points. `renamed` gives variables of the second one over those of the first one.

@@ -6,9 +6,11 @@ mod epilogue;
 mod folds;
 mod memory;
 mod merge;
+mod rescale;
 
 pub(super) use compose::{check_reads, compose};
 pub(super) use merge::{Merge, merge};
+pub(super) use rescale::{Rescaling, maximum_below, rescale};
 
 use super::candidate::Candidate;
 use tc_ir::{Context, expr::Expr};
@@ -72,6 +74,9 @@ pub enum Rejection {
     /// A fold of a fold.
     #[error("both are reductions")]
     TwoFolds,
+    /// Each iteration of the outer fold would have other iterations of the inner one.
+    #[error("the bounds of the producer's ranges are read from a tensor")]
+    BoundFromTensor,
     /// A fold of a fold would take its values in another order.
     #[error("a fold keeps the order of its values")]
     Ordered,
@@ -117,6 +122,18 @@ pub enum Rejection {
     /// Tiles would lose the results.
     #[error("a tile group could not store the results of both")]
     SeveralEscape,
+    /// A sum of other values than the exponentials of a softmax.
+    #[error("the sum does not add exp(x - m), in which m is the maximum of all x")]
+    NoExponential,
+    /// The maximum is of other values than those in the exponentials.
+    #[error("the maximum is that of other values")]
+    OtherValues,
+    /// An index in the body of the sum is another variable in the fold.
+    #[error("the sum uses an index, and the variables of the maximum have other numbers")]
+    OtherNumbers,
+    /// Maximum and sum cannot be accumulated together.
+    #[error("maximum and sum have different element types, or sizes that are not known")]
+    OtherType,
     /// Too many tensors at a time.
     #[error("the operation would access {0} tensors at each point, more than {1}")]
     Streams(usize, usize),
