@@ -8,7 +8,7 @@ use super::{
     integer::ScalarType,
     program::{
         Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, LoopNest,
-        MemoryInst, Moves, Output, Place, Reg, Scan, Scatter, Start,
+        MemoryInst, Moves, Output, Place, Promise, Reg, Scan, Scatter, Start,
     },
     scalar::Scalar,
 };
@@ -228,14 +228,20 @@ impl Decoder {
             if results.len() != accumulators.len() {
                 return Err(Error::at(op, "yields too few values"));
             }
-            let identity = |it: &imap::Accumulator| {
-                let value = constant(it.ty, it.identity?)?;
-                Some((value, !matches!(scalar_type(it.ty), Some(ScalarType::Int(_)))))
+            let promise = |(it, yielded): (&imap::Accumulator, Val)| {
+                let ty = scalar_type(it.ty);
+                let rounds = match ty {
+                    Some(ScalarType::Float(ty)) if is_computed(yielded) => Some(ty),
+                    _ => None,
+                };
+                let is_float = !matches!(ty, Some(ScalarType::Int(_)));
+                Some(Promise { identity: constant(it.ty, it.identity?)?, is_float, rounds })
             };
             let is_kept = !generic.is_ordered() && scatter.is_none();
-            let identities = accumulators.iter().map(identity).collect::<Option<_>>();
-            let identities = identities.filter(|_| is_kept).unwrap_or_default();
-            combiner = Some(Combiner { arguments, code, results, identities });
+            let yielded = mlir::operands(mlir::terminator(block));
+            let promises = accumulators.iter().zip(yielded).map(promise).collect::<Option<_>>();
+            let promises = promises.filter(|_| is_kept).unwrap_or_default();
+            combiner = Some(Combiner { arguments, code, results, promises });
         }
         let folded = self.new_regs(accumulators.len());
         let mut epilogue = Code::new();
@@ -698,6 +704,25 @@ fn accumulator(
         (imap::Start::Identity, None) => FoldStart::Identity,
     };
     Ok(Accumulator { fold: fold_kind(op, accumulator.kind, accumulator.ty)?, start, value, folded })
+}
+
+/// Whether a value is more than one of several arguments or constants.
+fn is_computed(value: Val) -> bool {
+    let (mut work, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = work.pop() {
+        let Some(op) = mlir::defining_op(value).filter(|_| seen.insert(mlir::value_key(value)))
+        else {
+            continue;
+        };
+        let first = match mlir::name(op) {
+            "arith.constant" => continue,
+            "arith.select" => 1,
+            "arith.maximumf" | "arith.minimumf" | "arith.maxnumf" | "arith.minnumf" => 0,
+            _ => return true,
+        };
+        work.extend(&mlir::operands(op)[first..]);
+    }
+    false
 }
 
 fn fold_kind(op: Op, kind: CombinerKind, ty: Type) -> Result<FoldKind, Error> {

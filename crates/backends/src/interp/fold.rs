@@ -257,7 +257,7 @@ impl Sum {
 }
 
 /// `(1 + u)^(n - 1) - 1`.
-fn growth(num_terms: u64, roundoff: f64) -> f64 {
+pub(super) fn growth(num_terms: u64, roundoff: f64) -> f64 {
     (num_terms.saturating_sub(1) as f64 * roundoff.ln_1p()).exp_m1()
 }
 

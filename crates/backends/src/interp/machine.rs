@@ -12,6 +12,7 @@ use super::{
         Output, Place, Program, Reg, Scan, Slice, Start, TensorReg, While,
     },
     promises::Updated,
+    region_fold::RegionFold,
     scalar::{self, Scalar},
 };
 use crate::runtime::Shape;
@@ -47,6 +48,7 @@ pub(crate) struct Machine<'p> {
 #[derive(Default)]
 struct Carried {
     folds: Vec<Fold>,
+    regions: RegionFold,
     updated: Updated,
 }
 
@@ -866,7 +868,7 @@ impl<'p> Machine<'p> {
         &mut self,
         nest: &'p LoopNest,
         outputs: &mut [Option<Rc<Array>>],
-        Carried { folds, updated }: &mut Carried,
+        Carried { folds, regions, updated }: &mut Carried,
         starts: bool,
     ) -> Result<()> {
         self.count_point(nest.at)?;
@@ -890,31 +892,43 @@ impl<'p> Machine<'p> {
         }
         if starts {
             self.start_folds(nest, outputs, folds)?;
+            *regions = RegionFold::new(folds);
         }
         if nest.scan == Some(Scan::Exclusive) {
-            self.finish_folds(nest, folds);
+            self.finish_folds(nest, folds, regions)?;
         }
         if nest.ranges.is_empty() {
-            self.term(nest, folds)?;
+            self.term(nest, folds, regions)?;
         } else {
             let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
             while ranges.step(&mut self.regs) {
                 self.count_point(nest.at)?;
-                self.term(nest, folds)?;
+                self.term(nest, folds, regions)?;
             }
         }
         if nest.scan != Some(Scan::Exclusive) {
-            self.finish_folds(nest, folds);
+            self.finish_folds(nest, folds, regions)?;
         }
         self.keep_identities(nest)?;
         self.code(&nest.epilogue)?;
         self.store_outputs(nest, outputs, updated)
     }
 
-    fn finish_folds(&mut self, nest: &LoopNest, folds: &[Fold]) {
-        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
-            self.regs[accumulator.folded] = fold.finish();
+    /// Gives what is folded so far.
+    fn finish_folds(
+        &mut self,
+        nest: &'p LoopNest,
+        folds: &[Fold],
+        regions: &RegionFold,
+    ) -> Result<()> {
+        let mut folded: Vec<_> = folds.iter().map(Fold::finish).collect();
+        if let Some(combiner) = nest.combiner.as_ref().filter(|it| !it.promises.is_empty()) {
+            self.widen(combiner, regions, &mut folded)?;
         }
+        for (accumulator, value) in nest.accumulators.iter().zip(folded) {
+            self.regs[accumulator.folded] = value;
+        }
+        Ok(())
     }
 
     /// Gives the accumulators their starts.
@@ -1018,23 +1032,25 @@ impl<'p> Machine<'p> {
     }
 
     /// Folds in the values of one point, if it satisfies the constraints.
-    fn term(&mut self, nest: &'p LoopNest, folds: &mut [Fold]) -> Result<()> {
+    fn term(
+        &mut self,
+        nest: &'p LoopNest,
+        folds: &mut [Fold],
+        regions: &mut RegionFold,
+    ) -> Result<()> {
         let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
         self.code(&nest.body)?;
         if let Some(combiner) = &nest.combiner {
-            let (old, new) = combiner.arguments.split_at(folds.len());
-            for (fold, reg) in folds.iter().zip(old) {
-                self.regs[*reg] = fold.finish();
+            let values = nest.accumulators.iter().map(|it| self.regs[it.value]);
+            let values: Vec<_> = match certain {
+                true => values.collect(),
+                false => values.map(Scalar::uncertain).collect(),
+            };
+            let old: Vec<_> = folds.iter().map(Fold::finish).collect();
+            for (fold, value) in folds.iter_mut().zip(self.combine(combiner, &old, &values)?) {
+                fold.add(value);
             }
-            for (accumulator, reg) in nest.accumulators.iter().zip(new) {
-                let value = self.regs[accumulator.value];
-                self.regs[*reg] = if certain { value } else { value.uncertain() };
-            }
-            self.code(&combiner.code)?;
-            for (fold, reg) in folds.iter_mut().zip(&combiner.results) {
-                fold.add(self.regs[*reg]);
-            }
-            return Ok(());
+            return self.combine_in_pairs(combiner, regions, values);
         }
         for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
             let value = self.regs[accumulator.value];

@@ -44,6 +44,7 @@ mod machine;
 mod memory;
 mod program;
 mod promises;
+mod region_fold;
 mod scalar;
 mod sort;
 #[cfg(test)]

@@ -556,9 +556,17 @@ pub(crate) struct Combiner {
     pub(crate) arguments: Vec<Reg>,
     pub(crate) code: Code,
     pub(crate) results: Vec<Reg>,
-    /// Per accumulator the identity that the nest promises, and whether it is a float. None in folds that keep
-    /// their order, which nothing splits, and in scatters.
-    pub(crate) identities: Vec<(Scalar, bool)>,
+    /// Per accumulator what the nest promises. None in folds that keep their order, which nothing splits, and in scatters.
+    pub(crate) promises: Vec<Promise>,
+}
+
+/// What a nest promises of an accumulator of a [`Combiner`].
+#[derive(Clone, Debug)]
+pub(crate) struct Promise {
+    pub(crate) identity: Scalar,
+    pub(crate) is_float: bool,
+    /// The type in which the combiner rounds the value, if it computes it and does not only choose one.
+    pub(crate) rounds: Option<FloatType>,
 }
 
 /// One accumulator of a nest.

@@ -6,7 +6,7 @@
 
 use super::{
     machine::{Machine, Result},
-    program::{At, LoopNest, Output, Reg, Scatter},
+    program::{At, LoopNest, Output, Promise, Reg, Scatter},
     scalar::Scalar,
 };
 use std::collections::{HashMap, HashSet};
@@ -99,21 +99,20 @@ impl<'p> Machine<'p> {
 
     /// Checks that the identities of a combiner change nothing in the folded values, on either side.
     pub(super) fn keep_identities(&mut self, nest: &'p LoopNest) -> Result<()> {
-        let Some(combiner) = nest.combiner.as_ref().filter(|it| !it.identities.is_empty()) else {
+        let Some(combiner) = nest.combiner.as_ref().filter(|it| !it.promises.is_empty()) else {
             return Ok(());
         };
         let folded: Vec<_> = nest.accumulators.iter().map(|it| self.regs[it.folded]).collect();
         let (first, second) = combiner.arguments.split_at(folded.len());
         for (side, identities, values) in [("first", first, second), ("second", second, first)] {
-            for (number, (identity, _)) in combiner.identities.iter().enumerate() {
-                self.regs[identities[number]] = *identity;
+            for (number, promise) in combiner.promises.iter().enumerate() {
+                self.regs[identities[number]] = promise.identity;
                 self.regs[values[number]] = folded[number];
             }
             self.code(&combiner.code)?;
             let results = combiner.results.iter().map(|reg| self.regs[*reg]);
-            for ((result, value), (identity, is_float)) in
-                results.zip(&folded).zip(&combiner.identities)
-            {
+            for ((result, value), promise) in results.zip(&folded).zip(&combiner.promises) {
+                let Promise { identity, is_float, .. } = promise;
                 if result.differs(*value, *is_float) {
                     let show = |it: Scalar| match is_float {
                         true => it.as_float().to_string(),

@@ -1,0 +1,102 @@
+//! Folding with a region, with a bound for other orders.
+//!
+//! The points are combined one after the other, and in pairs beside that: two points, two pairs, and so on. The bound
+//! covers both results. An order in which other steps round moves a value by one roundoff per step, of the largest value
+//! seen: like sums (`fold.rs`), if the combiner damps errors, as means and variances do. This is an estimate, since the
+//! region may be any function.
+
+use super::{
+    fold::{Fold, growth},
+    machine::{Machine, Result},
+    program::Combiner,
+    scalar::Scalar,
+};
+
+/// A fold with a region under way.
+#[derive(Default)]
+pub(super) struct RegionFold {
+    starts: Vec<Scalar>,
+    /// The values of 1, 2, 4 and so on points, more points first. Each has the binary logarithm of its number of points.
+    parts: Vec<(u32, Vec<Scalar>)>,
+    num_points: u64,
+    /// Per accumulator the largest magnitude.
+    largest: Vec<f64>,
+}
+
+impl RegionFold {
+    /// Starts like these folds.
+    pub(super) fn new(folds: &[Fold]) -> Self {
+        let starts: Vec<_> = folds.iter().map(Fold::finish).collect();
+        let largest = vec![0.0; starts.len()];
+        Self { starts, largest, ..Self::default() }
+    }
+
+    fn note(&mut self, values: &[Scalar]) {
+        for (largest, value) in self.largest.iter_mut().zip(values) {
+            let magnitude = value.as_float().abs() + value.error;
+            if magnitude.is_finite() {
+                *largest = largest.max(magnitude);
+            }
+        }
+    }
+}
+
+impl<'p> Machine<'p> {
+    /// What a combiner makes of two values per accumulator.
+    pub(super) fn combine(
+        &mut self,
+        combiner: &'p Combiner,
+        old: &[Scalar],
+        new: &[Scalar],
+    ) -> Result<Vec<Scalar>> {
+        for (reg, value) in combiner.arguments.iter().zip(old.iter().chain(new)) {
+            self.regs[*reg] = *value;
+        }
+        self.code(&combiner.code)?;
+        Ok(combiner.results.iter().map(|reg| self.regs[*reg]).collect())
+    }
+
+    /// Folds in the values of one more point. A fold that keeps its order has no other one.
+    pub(super) fn combine_in_pairs(
+        &mut self,
+        combiner: &'p Combiner,
+        fold: &mut RegionFold,
+        mut values: Vec<Scalar>,
+    ) -> Result<()> {
+        if combiner.promises.is_empty() {
+            return Ok(());
+        }
+        fold.num_points += 1;
+        fold.note(&values);
+        let mut level = 0;
+        while let Some((_, part)) = fold.parts.pop_if(|(other, _)| *other == level) {
+            values = self.combine(combiner, &part, &values)?;
+            fold.note(&values);
+            level += 1;
+        }
+        fold.parts.push((level, values));
+        Ok(())
+    }
+
+    /// Widens what is folded by what other orders give.
+    pub(super) fn widen(
+        &mut self,
+        combiner: &'p Combiner,
+        fold: &RegionFold,
+        folded: &mut [Scalar],
+    ) -> Result<()> {
+        let mut other = fold.starts.clone();
+        for (_, part) in &fold.parts {
+            other = self.combine(combiner, &other, part)?;
+        }
+        for (number, (value, promise)) in folded.iter_mut().zip(&combiner.promises).enumerate() {
+            *value = value.either(other[number], promise.is_float);
+            if let Some(ty) = promise.rounds
+                && !value.is_undefined()
+            {
+                value.error += growth(fold.num_points, ty.roundoff()) * fold.largest[number];
+            }
+        }
+        Ok(())
+    }
+}
