@@ -1,11 +1,24 @@
 //! The targets, by their names on command lines.
 
 use crate::{backend::Backend, cpu, nvvm};
-use tc_passes::target::Machine;
+use std::sync::Once;
+use tc_dialects::pass::{PassOption, PipelineInfo};
+use tc_passes::{
+    fusion::print::{FORMAT, PASS},
+    target::{Codegen, Machine},
+};
 
 /// The backends of all targets.
 pub fn all() -> [&'static dyn Backend; 2] {
     [cpu::BACKEND, nvvm::BACKEND]
+}
+
+/// Registers the passes and pipelines of all targets, and `print-fusion-plan`, with MLIR, once per process.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    cpu::register();
+    nvvm::register();
+    ONCE.call_once(|| PRINT_FUSION_PLAN.register());
 }
 
 /// The backend and the machine of a text such as `cpu`, `cpu:x86-64-v3` or `nvvm:sm_90a`: the name of a
@@ -24,3 +37,36 @@ pub fn named(text: &str) -> Result<(&'static dyn Backend, Machine), String> {
     })?;
     Ok((backend, backend.machine(machine)?))
 }
+
+/// Fuses and schedules programs for a target, and prints the kernels.
+static PRINT_FUSION_PLAN: PipelineInfo = PipelineInfo {
+    argument: "print-fusion-plan",
+    summary: "Fuse TC and HLO programs, and print the kernels, their groups and why they are not one",
+    options: &[
+        FORMAT,
+        PassOption {
+            name: "target",
+            description: "The target, such as 'cpu' or 'nvvm:sm_90a'; without one, the defaults of the passes count",
+            default: "",
+        },
+        PassOption { name: "threads", description: "Threads of the program", default: "1" },
+    ],
+    build: |options| {
+        let (mut costs, mut tiles) = (String::new(), String::new());
+        let text = options.text("target");
+        if !text.is_empty() {
+            let (backend, machine) = named(text)?;
+            let threads = options.number("threads").and_then(|it| usize::try_from(it).ok());
+            let threads = threads.filter(|it| 0 < *it).ok_or("'threads' expects a number")?;
+            costs = backend.costs(&machine).options();
+            tiles = backend.tiles(&Codegen { threads, ..Codegen::new(machine) }).options();
+        }
+        Ok(format!(
+            "convert-tc-to-imap,convert-hlo-to-imap,canonicalize,cse,hoist-invariants,imap-fuse{{{costs}}},\
+             canonicalize,cse,imap-schedule{{{tiles}}},{}{{{}={} {costs}}}",
+            PASS.argument,
+            FORMAT.name,
+            options.text(FORMAT.name)
+        ))
+    },
+};

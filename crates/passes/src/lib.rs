@@ -145,7 +145,6 @@ pub fn register() {
         for pass in PASSES {
             pass.register();
         }
-        fusion::print::PIPELINE.register();
         register_nvvm_passes();
         for (argument, description, pipeline) in PIPELINES {
             register_pipeline(argument, description, pipeline);

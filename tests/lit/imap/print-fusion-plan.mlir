@@ -1,9 +1,15 @@
-// RUN: tc-opt %s --imap-print-fusion-plan -o /dev/null | FileCheck %s
-// RUN: tc-opt %s --imap-print-fusion-plan=format=dot -o /dev/null | FileCheck %s --check-prefix=DOT
-// RUN: not tc-opt %s --imap-print-fusion-plan=format=svg 2>&1 | FileCheck %s --check-prefix=FORMAT
+// RUN: tc-opt %s --imap-schedule --imap-print-fusion-plan -o /dev/null | FileCheck %s
+// RUN: tc-opt %s --imap-schedule --imap-print-fusion-plan=format=dot -o /dev/null | FileCheck %s --check-prefix=DOT
+// RUN: not tc-opt %s --imap-schedule --imap-print-fusion-plan=format=svg 2>&1 | FileCheck %s --check-prefix=FORMAT
 // RUN: tc-opt %examples/tc/matmul.tc --infer-ranges --print-fusion-plan -o /dev/null | FileCheck %s --check-prefix=TC
 // RUN: tc-opt %conformance/hlo/mlp_forward/module.hlo --print-fusion-plan=format=dot -o /dev/null | FileCheck %s --check-prefix=HLO
+// RUN: tc-opt %s --print-fusion-plan=target=nvvm:sm_90a -o /dev/null | FileCheck %s --check-prefix=GPU
+// RUN: not tc-opt %s --print-fusion-plan=target=mips 2>&1 | FileCheck %s --check-prefix=TARGET
 
+// The groups are those of the target.
+// GPU: func @softmax: 2 kernels
+// GPU-NEXT: kernel 0: {{.*}} group 0
+// TARGET: 'mips' is not a target; known targets: cpu, nvvm
 // FORMAT: error: 'format' expects 'text' or 'dot', found 'svg'
 
 // TC: func @matmul: 1 kernel

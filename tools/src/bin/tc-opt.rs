@@ -22,7 +22,6 @@ fn main() -> ExitCode {
         }
     }
     tc_dialects::silence_panics();
-    tc_backends::cpu::register();
-    tc_backends::nvvm::register();
+    tc_backends::targets::register();
     ExitCode::from(tc_dialects::opt_main(&arguments) as u8)
 }

@@ -29,7 +29,7 @@ use std::{
 pub struct Failure;
 
 /// An option of a pass, `pass{name=value}` in a pipeline.
-#[derive(Debug)]
+#[derive(Copy, Clone, Debug)]
 pub struct PassOption {
     /// The name in the pipeline.
     pub name: &'static str,

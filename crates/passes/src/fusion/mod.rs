@@ -98,53 +98,68 @@ use tc_ir::{
     polynomial,
 };
 
+/// The costs of a [`MemoryBound`] machine.
+const COSTS: [PassOption; 7] = [
+    PassOption {
+        name: "max-recompute",
+        description: "The most operations per element that may be computed again",
+        default: "16",
+    },
+    PassOption {
+        name: "max-consumers",
+        description: "The most consumers that compute a producer again",
+        default: "4",
+    },
+    PassOption {
+        name: "max-body",
+        description: "The most operations of a fused operation",
+        default: "256",
+    },
+    PassOption {
+        name: "max-map",
+        description: "The most operators of an expression in a composed map",
+        default: "400",
+    },
+    PassOption {
+        name: "max-streams",
+        description: "The most tensors that a merged operation accesses at each point",
+        default: "16",
+    },
+    PassOption {
+        name: "max-row",
+        description: "The most bytes of a row that is read once for a maximum and once for the sum of its exponentials; 0 for any row",
+        default: "0",
+    },
+    PassOption {
+        name: "strict-fp",
+        description: "Do not fold floating-point numbers in another order",
+        default: "false",
+    },
+];
+
+/// An option, and those of the costs.
+const fn with_costs([first]: [PassOption; 1]) -> [PassOption; 1 + COSTS.len()] {
+    let mut all = [first; 1 + COSTS.len()];
+    let mut number = 0;
+    while number < COSTS.len() {
+        all[1 + number] = COSTS[number];
+        number += 1;
+    }
+    all
+}
+
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "imap-fuse",
     summary: "Fuse producers into consumers by composing indexing maps",
     anchor: "builtin.module",
-    options: &[
-        PassOption {
-            name: "max-recompute",
-            description: "The most operations per element that may be computed again",
-            default: "16",
-        },
-        PassOption {
-            name: "max-consumers",
-            description: "The most consumers that compute a producer again",
-            default: "4",
-        },
-        PassOption {
-            name: "max-body",
-            description: "The most operations of a fused operation",
-            default: "256",
-        },
-        PassOption {
-            name: "max-map",
-            description: "The most operators of an expression in a composed map",
-            default: "400",
-        },
-        PassOption {
-            name: "max-streams",
-            description: "The most tensors that a merged operation accesses at each point",
-            default: "16",
-        },
-        PassOption {
-            name: "max-row",
-            description: "The most bytes of a row that is read once for a maximum and once for the sum of its exponentials; 0 for any row",
-            default: "0",
-        },
-        PassOption {
-            name: "strict-fp",
-            description: "Do not fold floating-point numbers in another order",
-            default: "false",
-        },
-    ],
+    options: &COSTS,
     dependent_dialects: &["arith", "imap", "tensor"],
     run,
 };
 
-fn run(pass: &PassRun) -> Result<(), Failure> {
+/// The costs in the options of a pass.
+fn costs(pass: &PassRun) -> Result<MemoryBound, Failure> {
     let number = |name| {
         let found = pass.options.number(name).and_then(|it| u32::try_from(it).ok());
         found.ok_or_else(|| {
@@ -152,7 +167,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             Failure
         })
     };
-    let model = MemoryBound {
+    Ok(MemoryBound {
         max_recompute: number("max-recompute")? as usize,
         max_consumers: number("max-consumers")? as usize,
         max_body: number("max-body")? as usize,
@@ -160,7 +175,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         max_streams: number("max-streams")? as usize,
         max_row: Some(number("max-row")?.into()).filter(|most| 0 < *most),
         reassociates: !pass.options.flag("strict-fp"),
-    };
+    })
+}
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let model = costs(pass)?;
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(module) {
         if function.region_count() == 1

@@ -2,8 +2,9 @@
 //!
 //! This pass does not change the IR. It prints to the standard output, as text or as a graph for Graphviz
 //! (`format=dot`). A kernel is an operation with maps, wherever in a function it stands. A group is a set of kernels
-//! that `imap-tile` computes together with the limits that are its defaults, so that what passes between them stays in
-//! cache. Bytes and operations are numbers, or formulas over the extents of arguments.
+//! that `imap-schedule` chose to be computed together, so that what passes between them stays in cache. Bytes and
+//! operations are numbers, or formulas over the extents of arguments. Other options are the costs of `imap-fuse`, which
+//! the reasons refer to.
 //!
 //! ```text
 //! func @main: 4 kernels
@@ -14,15 +15,13 @@
 //! ```
 //!
 //! ```text
-//! tc-opt model.hlo --print-fusion-plan=format=dot -o /dev/null | dot -Tsvg -o plan.svg
+//! tc-opt model.hlo --print-fusion-plan='format=dot target=cpu' -o /dev/null | dot -Tsvg -o plan.svg
 //! ```
 
-use super::cost::plan;
+use super::{cost::plan, costs, with_costs};
 use crate::{
     analysis::cost::{Extents, Formula, work_of_operation},
     target::MemoryBound,
-    target::TileLimits,
-    tile,
 };
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use petgraph::{
@@ -35,15 +34,19 @@ use std::{
     fmt::Write as _,
 };
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, Indexed, schedule::variable_names},
+    imap::{
+        AnyIndexed, Generic, Indexed,
+        schedule::{GROUP, variable_names},
+    },
     mlir::{self, Blk, Op, Val},
-    pass::{self, Failure, PassInfo, PassOption, PassRun, PipelineInfo},
+    pass::{Failure, PassInfo, PassOption, PassRun},
     report::{self, Report},
     text::Severity,
 };
 use tc_ir::{Context, Expr, Variable};
 
-const FORMAT: PassOption =
+/// How the plan is printed.
+pub const FORMAT: PassOption =
     PassOption { name: "format", description: "'text', or 'dot' for Graphviz", default: "text" };
 
 /// The pass.
@@ -51,23 +54,10 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-print-fusion-plan",
     summary: "Print kernels, what passes between them, and why they are not one",
     anchor: "builtin.module",
-    options: &[FORMAT],
+    options: &with_costs([FORMAT]),
     dependent_dialects: &[],
     run,
 };
-
-/// Fuses programs, and prints the kernels.
-pub static PIPELINE: PipelineInfo = PipelineInfo {
-    argument: "print-fusion-plan",
-    summary: "Fuse TC and HLO programs, and print the kernels and why they are not one",
-    options: &[FORMAT],
-    build,
-};
-
-fn build(options: &pass::Options) -> Result<String, String> {
-    let passes = "convert-tc-to-imap,convert-hlo-to-imap,canonicalize,cse,hoist-invariants,imap-fuse,canonicalize,cse";
-    Ok(format!("{passes},{}{{{}={}}}", PASS.argument, FORMAT.name, options.text(FORMAT.name)))
-}
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let fail = |location, message: String| {
@@ -82,9 +72,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             return Err(fail(pass.op.location(), message));
         }
     };
+    let costs = costs(pass)?;
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions = mlir::ops(module).into_iter();
-    let plans = functions.filter(|it| mlir::is(*it, "func.func")).filter_map(FusionPlan::of);
+    let functions = functions.filter(|it| mlir::is(*it, "func.func"));
+    let plans = functions.filter_map(|it| FusionPlan::of(it, &costs));
     let text: String = plans.map(|plan| write(&plan)).collect();
     report::print(text.as_bytes()).map_err(|error| {
         fail(Location::unknown(pass.context), format!("cannot print the plan: {error}"))
@@ -129,7 +121,7 @@ struct Edge {
 
 impl<'c> FusionPlan<'c> {
     /// The plan of a function that has a body.
-    fn of(function: Op<'c>) -> Option<Self> {
+    fn of(function: Op<'c>, costs: &MemoryBound) -> Option<Self> {
         let block = mlir::body(function, 0)?;
         let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
         let ir = Context::new();
@@ -142,7 +134,8 @@ impl<'c> FusionPlan<'c> {
             nodes: HashMap::new(),
             graph: DiGraph::new(),
             num_kernels: 0,
-            num_groups: 0,
+            costs,
+            groups: HashMap::new(),
         };
         for (value, name) in arguments.into_iter().zip(names) {
             let node = it.graph.add_node(Node::Argument(name));
@@ -259,22 +252,14 @@ struct PlanBuilder<'i> {
     nodes: HashMap<usize, NodeIndex>,
     graph: DiGraph<Node, Edge>,
     num_kernels: usize,
-    num_groups: usize,
+    costs: &'i MemoryBound,
+    /// The numbers of groups, by those in the attributes of their operations.
+    groups: HashMap<i64, usize>,
 }
 
 impl<'c> PlanBuilder<'_> {
     /// Adds the kernels of a block, and those of the blocks inside of its other operations.
     fn block(&mut self, block: Blk<'c>, within: &mut Vec<String>) {
-        let mut groups: HashMap<usize, usize> = HashMap::new();
-        for group in tile::groups(block, &TileLimits::default()) {
-            if !group.members.is_empty() {
-                let members = group.members.iter().map(|member| member.op());
-                groups.extend(
-                    members.chain([group.root.op()]).map(|op| (mlir::op_key(op), self.num_groups)),
-                );
-                self.num_groups += 1;
-            }
-        }
         for op in mlir::ops(block) {
             let Some(indexed) = AnyIndexed::cast(op) else {
                 within.push(mlir::name(op).to_string());
@@ -288,7 +273,10 @@ impl<'c> PlanBuilder<'_> {
                 within.pop();
                 continue;
             };
-            let kernel = self.kernel(indexed, within, groups.get(&mlir::op_key(op)).copied());
+            let next = self.groups.len();
+            let group = mlir::integer_attr(op, GROUP);
+            let group = group.map(|group| *self.groups.entry(group).or_insert(next));
+            let kernel = self.kernel(indexed, within, group);
             let node = self.graph.add_node(Node::Kernel(kernel));
             for value in mlir::results(op) {
                 self.nodes.insert(mlir::value_key(value), node);
@@ -316,10 +304,9 @@ impl<'c> PlanBuilder<'_> {
     fn connect(&mut self, value: Val<'c>, reader: NodeIndex, consumer: Option<Generic<'c>>) {
         let Some(source) = self.nodes.get(&mlir::value_key(value)).copied() else { return };
         let producer = mlir::defining_op(value).and_then(Generic::cast);
-        let costs = &MemoryBound::default();
         let rejection = match (producer, consumer) {
             (Some(producer), Some(consumer)) if producer.op().block() == consumer.op().block() => {
-                plan(self.ir, consumer, producer, (costs, true)).err().map(|it| it.to_string())
+                plan(self.ir, consumer, producer, (self.costs, true)).err().map(|it| it.to_string())
             }
             _ => None,
         };
