@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
@@ -316,8 +317,31 @@ LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &
 // Canonicalization
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// Operations with maps access a buffer by the type that says most about it: loops give their arguments less.
+struct FoldBufferCast : RewritePattern {
+  explicit FoldBufferCast(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isa_and_nonnull<ImapDialect>(op->getDialect()))
+      return failure();
+    rewriter.startOpModification(op);
+    bool hasChanged = succeeded(memref::foldMemRefCast(op));
+    if (hasChanged)
+      rewriter.finalizeOpModification(op);
+    else
+      rewriter.cancelOpModification(op);
+    return success(hasChanged);
+  }
+};
+
+} // namespace
+
 void ImapDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   tensor::populateFoldTensorEmptyPatterns(patterns);
+  patterns.add<FoldBufferCast>(getContext());
 }
 
 LogicalResult GenericOp::canonicalize(GenericOp op, PatternRewriter &rewriter) {

@@ -257,3 +257,19 @@ func.func @inside(%x: tensor<8xf32>, %t: tensor<8xi32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A loop gives its argument a layout that is not known. The buffer has one.
+// CHECK-LABEL: func.func @buffer_cast(
+// CHECK-NOT: memref.cast
+// CHECK: imap.generic (i) {{.*}} ins(%arg0[i] : memref<8xf32>) outs(%arg1[i] : memref<8xf32>)
+func.func @buffer_cast(%x: memref<8xf32>, %y: memref<8xf32>) {
+  %c = memref.cast %x : memref<8xf32> to memref<8xf32, strided<[?], offset: ?>>
+  %d = memref.cast %y : memref<8xf32> to memref<8xf32, strided<[?], offset: ?>>
+  imap.generic (i) domain: i in [0, 7] ins(%c[i] : memref<8xf32, strided<[?], offset: ?>>) outs(%d[i] : memref<8xf32, strided<[?], offset: ?>>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }
+  return
+}

@@ -78,13 +78,13 @@ func.func @chosen_batch(%n: memref<i32>, %q: memref<8x256x64xf32>, %k: memref<8x
   return
 }
 
-// Padding: in the interior, where no value of %k reads outside, blocks of rows: four of 13, and one of 10; single rows at
+// Padding: in the interior, where no value of %k reads outside, blocks of rows: seven of 8, and one of 6; single rows at
 // both ends.
 // CHECK-LABEL: func.func @interior(
 // CHECK:         scf.for %{{.*}} = %c1 to %c3 step %c1
-// CHECK:         scf.for %{{.*}} = %c1 to %c53 step %c13 {
-// CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> ({{(vector<8xf32>(, )?){13,13} *}})
-// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> ({{(vector<8xf32>(, )?){10,10} *}})
+// CHECK:         scf.for %{{.*}} = %c1 to %c57 step %c8 {
+// CHECK:           scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> ({{(vector<8xf32>(, )?){8,8} *}})
+// CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args({{.*}}) -> ({{(vector<8xf32>(, )?){6,6} *}})
 // CHECK:         scf.for %{{.*}} = %c0 to %c2 step %c1 iter_args({{.*}}) -> (vector<8xf32>)
 func.func @interior(%x: memref<64x16xf32>, %w: memref<3x16x8xf32>, %o: memref<64x8xf32>) {
   imap.generic (i, c)[k, s] domain: i in [0, 63], c in [0, 7], k in [0, 2], s in [0, 15], i + k in [1, 64]
@@ -111,7 +111,7 @@ func.func @padded_lanes(%x: memref<6xf32>, %w: memref<3x2xf32>, %o: memref<3x4xf
 
 // The number of rows is unknown, so no number of rows per block divides it.
 // CHECK-LABEL: func.func @unknown_rows(
-// CHECK-NOT:     step %c14
+// CHECK-NOT:     step %c8
 // CHECK:         return
 func.func @unknown_rows(%x: memref<?x16xf32>, %w: memref<3x16x8xf32>, %o: memref<?x8xf32>, %n: index) {
   imap.generic (i, c)[k, s]{N}
@@ -125,11 +125,11 @@ func.func @unknown_rows(%x: memref<?x16xf32>, %w: memref<3x16x8xf32>, %o: memref
   return
 }
 
-// Rows that blocks of 14 do not divide end in smaller ones of one size: 170 are eleven of 14 and two of 8.
+// Rows that blocks of 8 do not divide end in smaller ones of one size: 170 are twenty of 8 and two of 5.
 // CHECK-LABEL: func.func @tail(
-// CHECK:         scf.for %{{.*}} = %c0 to %c154 step %c14 {
-// CHECK:         scf.for %{{.*}} = %c154 to %c170 step %c8 {
-// CHECK-NOT:     step %c{{[4-9]}}
+// CHECK:         scf.for %{{.*}} = %c0 to %c160 step %c8 {
+// CHECK:         scf.for %{{.*}} = %c160 to %c170 step %c5 {
+// CHECK-NOT:     step %c{{[1-4]}} {
 // CHECK:         return
 func.func @tail(%x: memref<170x16xf32>, %w: memref<16x8xf32>, %o: memref<170x8xf32>) {
   imap.generic (i, c)[s] domain: i in [0, 169], c in [0, 7], s in [0, 15]

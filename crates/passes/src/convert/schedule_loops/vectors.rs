@@ -119,8 +119,9 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<VectorStep> {
     Some(VectorStep { sizes: vec![(across, lanes), (lane, lanes)], lanes: lane })
 }
 
-/// Chooses how many neighbouring vectors and unrolled points a block has, so that its
-/// results fill the registers and leave some for operands.
+/// Chooses how many neighbouring vectors and unrolled points a block has. Results stay in registers, and there are enough
+/// of them for two units that take four cycles per operation; twice as many, for what loads take. More are no faster and
+/// only make more code.
 fn block(
     nest: &Nest,
     lane: Var,
@@ -128,8 +129,9 @@ fn block(
     candidates: &[Var],
     interior: Option<&Interior>,
 ) -> (i64, Vec<(Var, i64)>) {
-    let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
-    let budget = (registers / nest.num_values() as i64).max(1);
+    // 16 registers hold operands as well.
+    let (results, outer) = if nest.choices.vector_registers < 32 { (12, 3) } else { (16, 4) };
+    let budget = (results / nest.num_values() as i64).max(1);
     let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
     // Blocks of equal size, instead of full ones and a small rest.
     let extent = |var: Var| match interior.filter(|it| it.var == var) {
@@ -154,7 +156,7 @@ fn block(
     };
     if matches!(lane, Var::Range(_)) {
         let unrolled = match candidates.len() {
-            2 => unroll(budget, &[if registers < 28 { 3 } else { 4 }, 6]),
+            2 => unroll(budget, &[outer, 4]),
             _ => unroll(budget, &[8]),
         };
         let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
@@ -163,7 +165,7 @@ fn block(
     let most = if candidates.is_empty() { budget.min(MAX_VECTORS) } else { 2 };
     let count = available(nest, lane, lanes, i64::MAX);
     let vectors = ceil_div(count, ceil_div(count, most.min(budget)));
-    (vectors, unroll(budget / vectors, &[14, 8]))
+    (vectors, unroll(budget / vectors, &[8, 8]))
 }
 
 /// As many neighbouring vectors as there are, but at most `most`.
