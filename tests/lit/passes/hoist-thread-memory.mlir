@@ -45,3 +45,29 @@ func.func @calls(%x: memref<8xf32>) {
   }
   return
 }
+
+// The memory of an inner parallel region is on the stacks of its own threads.
+// CHECK-LABEL: func.func @nested(
+// CHECK:         omp.parallel {
+// CHECK-NOT:       alloca
+// CHECK:           omp.parallel {
+// CHECK-NEXT:        memref.alloca() : memref<8xf32>
+// CHECK-NOT:       alloca_scope
+// CHECK:         return
+func.func @nested(%x: memref<40x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c40 = arith.constant 40 : index
+  scf.parallel (%i) = (%c0) to (%c40) step (%c1) {
+    scf.for %k = %c0 to %c8 step %c1 {
+      scf.parallel (%j) = (%c0) to (%c8) step (%c1) {
+        %buffer = memref.alloca() : memref<8xf32>
+        func.call @callee(%buffer) : (memref<8xf32>) -> ()
+        scf.reduce
+      }
+    }
+    scf.reduce
+  }
+  return
+}

@@ -44,6 +44,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 const SCOPE: &str = "memref.alloca_scope";
+const REGION: &str = "omp.parallel";
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let (mut allocations, mut scopes) = (Vec::new(), Vec::new());
@@ -57,7 +58,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
     });
     for op in allocations {
-        let first = mlir::ancestor(op, "omp.parallel")
+        let first = mlir::ancestor(op, REGION)
             .and_then(|region| mlir::body(region, 0))
             .and_then(|block| mlir::ops(block).first().copied());
         if let Some(first) = first {
@@ -65,8 +66,15 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
     }
     for scope in scopes.into_iter().filter(|it| it.result_count() == 0) {
+        // What a parallel region inside of the scope allocates is on the stacks of its threads.
+        let holder = |op| {
+            std::iter::successors(mlir::parent(op), |op| mlir::parent(*op))
+                .find(|it| *it == scope || mlir::is(*it, REGION))
+        };
         let mut allocates = false;
-        mlir::walk(scope, &mut |op| allocates |= mlir::is(op, "memref.alloca"));
+        mlir::walk(scope, &mut |op| {
+            allocates |= mlir::is(op, "memref.alloca") && holder(op) == Some(scope);
+        });
         if let (false, Some(body)) = (allocates, mlir::body(scope, 0)) {
             let terminator = mlir::terminator(body);
             let inner = mlir::ops(body).into_iter().filter(|op| *op != terminator);
