@@ -275,3 +275,37 @@ func.func @weighted(%x: tensor<8x16xf32>, %v: tensor<16x4xf32>) -> (tensor<8xf32
   } -> tensor<8x4xf32>
   return %s, %y : tensor<8xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// A fold that reads each exponential once computes them again, too.
+// CHECK-LABEL: func.func @weighted_sum(
+// CHECK: %[[S:.*]]:2 = imap.generic (i)[j] {{.*}} fold [f32 identity 0xFF800000, f32 identity 0.000000e+00]
+// CHECK: imap.generic (i)[j] {{.*}} ins(%arg0[i, j], %[[S]]#0[i], %arg1[i, j]
+// CHECK: imap.builtin "exp"
+// CHECK-NOT: imap.generic
+// REMARK: [Passed] rescaled | Category:imap-fuse | Function=weighted_sum
+func.func @weighted_sum(%x: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %w = tensor.empty() : tensor<8x16xf32>
+  %m = imap.generic (i)[j] domain: i in [0, 7], j in [0, 15] ins(%x[i, j] : tensor<8x16xf32>) outs(%e[i] : tensor<8xf32>) fold [maximumf f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<8xf32>
+  %p = imap.generic (i, j) domain: i in [0, 7], j in [0, 15] ins(%x[i, j], %m[i] : tensor<8x16xf32>, tensor<8xf32>) outs(%w[i, j] : tensor<8x16xf32>) {
+  ^bb0(%a: f32, %n: f32):
+    %d = arith.subf %a, %n : f32
+    %r = imap.builtin "exp"(%d) : f32
+    imap.yield %r : f32
+  } -> tensor<8x16xf32>
+  %s = imap.generic (i)[j] domain: i in [0, 7], j in [0, 15] ins(%p[i, j] : tensor<8x16xf32>) outs(%e[i] : tensor<8xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<8xf32>
+  %y = imap.generic (i)[j] domain: i in [0, 7], j in [0, 15] ins(%p[i, j], %v[i, j] : tensor<8x16xf32>, tensor<8x16xf32>) outs(%e[i] : tensor<8xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %q = arith.mulf %a, %b : f32
+    imap.yield %q : f32
+  } -> tensor<8xf32>
+  return %m, %s, %y : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -328,7 +328,7 @@ fn rescale_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn C
     if !model.reassociates() {
         return 0;
     }
-    let mut num_rescaled = 0;
+    let (mut num_rescaled, mut all_stored) = (0, Vec::new());
     for sum in generics(block).into_iter().filter(|it| !it.accumulators().is_empty()) {
         let Some(stored) = long_exponentials(ir, sum, model) else { continue };
         let composed = stored.map(|it| plan_exponentials(ir, sum, it, model)).transpose();
@@ -344,16 +344,21 @@ fn rescale_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn C
                 let fold = rescaling.apply(ir);
                 remarks.passed(fold, "rescaled", || vec![("Map", first_map(ir, fold))]);
                 num_rescaled += 1;
+                all_stored.extend(
+                    stored.filter(|it| {
+                        all_stored.iter().all(|other: &Generic| other.op() != it.op())
+                    }),
+                );
             }
             Err(rejection) => {
                 whole.into_iter().for_each(|it| mlir::erase(it.op()));
                 remarks.emit(RemarkKind::Missed, sum.op().location(), "not rescaled", || {
                     vec![("Reason", rejection.to_string())]
                 });
-                continue;
             }
         }
-        let Some(stored) = stored else { continue };
+    }
+    for stored in all_stored {
         let result = mlir::result(stored.op(), 0);
         let readers = mlir::uses(result).into_iter().filter_map(|(user, _)| Generic::cast(user));
         let readers: HashMap<usize, Generic> =
