@@ -16,7 +16,7 @@
 // CHECK-DAG: %[[EQUAL:.*]] = arith.cmpf oeq, %[[M0]], %[[M1]]
 // CHECK: %[[LEAST:.*]] = arith.select %[[FIRST]], %[[M1]], %[[M0]]
 // CHECK: %[[D:.*]] = arith.subf %[[LEAST]], %[[M]]
-// CHECK: %[[E:.*]] = imap.builtin "exp"(%[[D]])
+// CHECK: %[[E:.*]] = math.exp %[[D]]
 // CHECK: %[[SCALE:.*]] = arith.select %[[EQUAL]], %{{.*}}, %[[E]]
 // CHECK-DAG: %[[KEPT:.*]] = arith.select %[[FIRST]], %[[S0]], %[[S1]]
 // CHECK-DAG: %[[OTHER:.*]] = arith.select %[[FIRST]], %[[S1]], %[[S0]]
@@ -25,7 +25,7 @@
 // CHECK: imap.yield %[[M]], %[[SUM]]
 // CHECK: } epilogue {
 // CHECK: imap.generic (i, j) {{.*}} ins(%arg0[i, j], %[[S]]#0[i], %[[S]]#1[i]
-// CHECK: imap.builtin "exp"
+// CHECK: math.exp
 // CHECK: arith.divf
 // CHECK-NOT: imap.generic
 // SHORT-LABEL: func.func @softmax(
@@ -41,7 +41,7 @@ func.func @softmax(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %p = imap.generic (i, j) domain: i in [0, 7], j in [0, 15] ins(%x[i, j], %m[i] : tensor<8x16xf32>, tensor<8xf32>) outs(%w[i, j] : tensor<8x16xf32>) {
   ^bb0(%v: f32, %n: f32):
     %d = arith.subf %v, %n : f32
-    %r = imap.builtin "exp"(%d) : f32
+    %r = math.exp %d : f32
     imap.yield %r : f32
   } -> tensor<8x16xf32>
   %s = imap.generic (i)[j] domain: i in [0, 7], j in [0, 15] ins(%p[i, j] : tensor<8x16xf32>) outs(%e[i] : tensor<8xf32>) fold [add f32] {

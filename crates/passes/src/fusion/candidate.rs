@@ -105,6 +105,14 @@ impl<'c> Candidate<'c> {
     }
 }
 
+/// Functions of the `math` dialect that are an instruction or two. The others are built-ins by another name.
+#[rustfmt::skip]
+const INSTRUCTIONS: &[&str] = &[
+    "math.absf", "math.absi", "math.ceil", "math.copysign", "math.ctlz", "math.ctpop", "math.cttz", "math.floor",
+    "math.fma", "math.isfinite", "math.isinf", "math.isnan", "math.isnormal", "math.round", "math.roundeven", "math.rsqrt",
+    "math.sqrt", "math.trunc",
+];
+
 /// The operations of a body, counted as work: a division or a built-in is worth 8. A conversion that an
 /// index or a number of 16 bits takes on its way to where it is used is none.
 pub(super) fn body_work(block: Blk) -> usize {
@@ -118,6 +126,7 @@ pub(super) fn body_work(block: Blk) -> usize {
                 "arith.extf" if mlir::byte_width(mlir::operand(op, 0).r#type()) == 2 => 0,
                 "imap.builtin" | "arith.divf" | "arith.floordivsi" | "arith.divui"
                 | "arith.remsi" | "arith.remui" => 8,
+                name if name.starts_with("math.") && !INSTRUCTIONS.contains(&name) => 8,
                 _ => 1,
             };
         });
