@@ -138,7 +138,7 @@ const COSTS: [PassOption; 7] = [
 ];
 
 /// An option, and those of the costs.
-const fn with_costs([first]: [PassOption; 1]) -> [PassOption; 1 + COSTS.len()] {
+const fn with_costs(first: PassOption) -> [PassOption; 1 + COSTS.len()] {
     let mut all = [first; 1 + COSTS.len()];
     let mut number = 0;
     while number < COSTS.len() {

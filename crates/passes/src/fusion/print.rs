@@ -54,7 +54,7 @@ pub const PASS: PassInfo = PassInfo {
     argument: "imap-print-fusion-plan",
     summary: "Print kernels, what passes between them, and why they are not one",
     anchor: "builtin.module",
-    options: &with_costs([FORMAT]),
+    options: &with_costs(FORMAT),
     dependent_dialects: &[],
     run,
 };
