@@ -309,3 +309,35 @@ func.func @weighted_sum(%x: tensor<8x16xf32>, %v: tensor<8x16xf32>) -> (tensor<8
   } -> tensor<8xf32>
   return %m, %s, %y : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A tensor that the epilogue of the sum needs moves in front of the fold.
+// CHECK-LABEL: func.func @between(
+// CHECK: %[[H:.*]] = imap.generic (i) {{.*}} ins(%arg1[i]
+// CHECK: imap.generic (i)[j] {{.*}} ins(%arg0[i, j], %[[H]][i] {{.*}} fold [f32 identity 0xFF800000, f32 identity 0.000000e+00]
+// CHECK-NOT: imap.generic
+// REMARK: [Passed] rescaled | Category:imap-fuse | Function=between
+func.func @between(%x: tensor<8x32xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %m = imap.generic (i)[j] domain: i in [0, 7], j in [0, 31] ins(%x[i, j] : tensor<8x32xf32>) outs(%e[i] : tensor<8xf32>) fold [maximumf f32] {
+  ^bb0(%v: f32):
+    imap.yield %v : f32
+  } -> tensor<8xf32>
+  %h = imap.generic (i) domain: i in [0, 7] ins(%b[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%v: f32):
+    %r = arith.negf %v : f32
+    imap.yield %r : f32
+  } -> tensor<8xf32>
+  %s = imap.generic (i)[j] domain: i in [0, 7], j in [0, 31] ins(%x[i, j], %m[i], %h[i] : tensor<8x32xf32>, tensor<8xf32>, tensor<8xf32>) outs(%e[i] : tensor<8xf32>) fold [add f32] {
+  ^bb0(%v: f32, %n: f32, %w: f32):
+    %d = arith.subf %v, %n : f32
+    %r = imap.builtin "exp"(%d) : f32
+    imap.yield %r : f32
+  } epilogue {
+  ^bb0(%t: f32, %v: f32, %n: f32, %w: f32):
+    %q = arith.addf %t, %w : f32
+    imap.yield %q : f32
+  } -> tensor<8xf32>
+  return %m, %h, %s : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -40,13 +40,13 @@ pub(super) fn plan<'c, 'i>(
     Ok(composition)
 }
 
-/// A sum of exponentials below a maximum, of rows that are worth to be read once for both; and the operation that stores
-/// the exponentials, if they are stored.
+/// The operation that computes the exponentials of a sum, if the rows are so long that maximum and sum should be folded
+/// together: the sum, or a producer that stores the exponentials.
 pub(super) fn long_exponentials<'c>(
     ir: &Context,
     sum: Generic<'c>,
     model: &dyn CostModel,
-) -> Option<Option<Generic<'c>>> {
+) -> Option<Generic<'c>> {
     let producers =
         sum.inputs().into_iter().filter_map(mlir::defining_op).filter_map(Generic::cast);
     let stored = producers.into_iter().find(|it| {
@@ -64,11 +64,12 @@ pub(super) fn long_exponentials<'c>(
     let rows = view.inputs.iter().filter(is_row).map(|it| it.value.r#type());
     let rows = rows.chain(stored.map(|it| mlir::result(it.op(), 0).r#type()));
     let widths = rows.map(|ty| u64::from(mlir::byte_width(mlir::element_type(ty)))).sum();
-    model.rescales(values.map(|values| values.saturating_mul(widths))).then_some(stored)
+    let is_long = model.rescales(values.map(|values| values.saturating_mul(widths)));
+    is_long.then(|| stored.unwrap_or(sum))
 }
 
-/// Decides whether the exponentials of a softmax are computed again where another operation than their sum reads them.
-pub(super) fn plan_exponentials<'c, 'i>(
+/// Decides whether a producer can be computed again where a consumer reads it. Products read elements too often for that.
+pub(super) fn plan_copy<'c, 'i>(
     ir: &'i Context,
     consumer: Generic<'c>,
     producer: Generic<'c>,
@@ -285,14 +286,7 @@ fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, model: &dyn 
         let Some(generic) = Generic::cast(user) else { return false };
         let operands = generic.inputs();
         change.recomputed += inputs.iter().filter(|input| !operands.contains(input)).count();
-        let other = Candidate::new(ir, generic);
-        let reads = other.reads_of(producer.generic);
-        if !other.view.reads_once(ir)
-            || check_reads(&other, producer, &reads).is_err()
-            || compose(ir, other, Candidate::new(ir, producer.generic), reads)
-                .and_then(|it| check_size(&it, model))
-                .is_err()
-        {
+        if plan_copy(ir, generic, producer.generic, model).is_err() {
             return false;
         }
     }

@@ -30,7 +30,7 @@
 //! Before the last one, with `max-row`, for a softmax of rows that no tile holds:
 //!
 //! * **Rescale.** The maximum `m` of `x` and the sum of `exp(x - m)` become one fold, of which the combiner multiplies the
-//!   smaller one's sum by `exp(old - new)`. What else reads the exponentials computes them again.
+//!   sum of the smaller maximum by `exp(old - new)`. Other readers compute the exponentials again.
 //!
 //! A fold of one value per point becomes an operation without reductions first.
 //! A fold that has the same value along a dimension, as a product with a broadcast tensor has once that is composed
@@ -82,10 +82,10 @@ use crate::{
     target::{CostModel, MemoryBound},
 };
 use candidate::Candidate;
-use cost::{long_exponentials, plan, plan_exponentials, plan_merge};
+use cost::{long_exponentials, plan, plan_copy, plan_merge};
 use legality::{Composition, Rejection, rescale};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
@@ -127,7 +127,7 @@ const COSTS: [PassOption; 7] = [
     },
     PassOption {
         name: "max-row",
-        description: "The most bytes of a row that is read once for a maximum and once for the sum of its exponentials; 0 for any row",
+        description: "The most bytes of a row that a softmax reads for its maximum and again for its sum; 0 for no limit",
         default: "0",
     },
     PassOption {
@@ -322,58 +322,78 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn Cos
     num_merged
 }
 
-/// Folds maxima and sums of exponentials of long rows together, and says of how many rows. The exponentials are computed
-/// again by their other readers.
+/// Folds maxima and sums of exponentials of long rows together, and returns the number of rewrites.
 fn rescale_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
     if !model.reassociates() {
         return 0;
     }
     let (mut num_rescaled, mut all_stored) = (0, Vec::new());
     for sum in generics(block).into_iter().filter(|it| !it.accumulators().is_empty()) {
-        let Some(stored) = long_exponentials(ir, sum, model) else { continue };
-        let composed = stored.map(|it| plan_exponentials(ir, sum, it, model)).transpose();
-        let composed = composed.map(|plan| plan.map(Composition::build));
-        let whole = composed.as_ref().ok().copied().flatten();
-        let rescaling =
-            composed.and_then(|composed| rescale(ir, Candidate::new(ir, composed.unwrap_or(sum))));
-        match rescaling {
-            Ok(rescaling) => {
-                if let Some(whole) = whole {
-                    mlir::replace(sum.op(), &mlir::results(whole.op()));
-                }
-                let fold = rescaling.apply(ir);
+        let Some(exponentials) = long_exponentials(ir, sum, model) else { continue };
+        let is_stored = exponentials.op() != sum.op();
+        match rescale_sum(ir, sum, exponentials, model) {
+            Ok(fold) => {
                 remarks.passed(fold, "rescaled", || vec![("Map", first_map(ir, fold))]);
                 num_rescaled += 1;
-                all_stored.extend(
-                    stored.filter(|it| {
-                        all_stored.iter().all(|other: &Generic| other.op() != it.op())
-                    }),
-                );
+                let is_known = |it: &Generic| it.op() == exponentials.op();
+                if is_stored && !all_stored.iter().any(is_known) {
+                    all_stored.push(exponentials);
+                }
             }
             Err(rejection) => {
-                whole.into_iter().for_each(|it| mlir::erase(it.op()));
                 remarks.emit(RemarkKind::Missed, sum.op().location(), "not rescaled", || {
                     vec![("Reason", rejection.to_string())]
                 });
             }
         }
     }
-    for stored in all_stored {
-        let result = mlir::result(stored.op(), 0);
-        let readers = mlir::uses(result).into_iter().filter_map(|(user, _)| Generic::cast(user));
-        let readers: HashMap<usize, Generic> =
-            readers.map(|it| (mlir::op_key(it.op()), it)).collect();
-        for reader in readers.into_values().filter(|it| it.op().block() == stored.op().block()) {
-            if let Ok(plan) = plan_exponentials(ir, reader, stored, model) {
-                let fused = plan.build();
-                mlir::replace(reader.op(), &mlir::results(fused.op()));
-            }
+    // A reader may be one of the sums above.
+    all_stored.into_iter().for_each(|it| copy_into_readers(ir, it, model));
+    num_rescaled
+}
+
+/// Folds a sum together with the maximum below its exponentials.
+fn rescale_sum<'c>(
+    ir: &Context,
+    sum: Generic<'c>,
+    exponentials: Generic<'c>,
+    model: &dyn CostModel,
+) -> Result<Generic<'c>, Rejection> {
+    if exponentials.op() == sum.op() {
+        return Ok(rescale(ir, Candidate::new(ir, sum))?.apply(ir));
+    }
+    let whole = plan_copy(ir, sum, exponentials, model)?.build();
+    match rescale(ir, Candidate::new(ir, whole)) {
+        Ok(rescaling) => {
+            mlir::replace(sum.op(), &mlir::results(whole.op()));
+            Ok(rescaling.apply(ir))
         }
-        if mlir::uses(result).is_empty() {
-            mlir::erase(stored.op());
+        Err(rejection) => {
+            mlir::erase(whole.op());
+            Err(rejection)
         }
     }
-    num_rescaled
+}
+
+/// Computes a producer again in each reader of its block that can do so. Erases the producer if no reader is left.
+fn copy_into_readers<'c>(ir: &Context, producer: Generic<'c>, model: &dyn CostModel) {
+    let result = mlir::result(producer.op(), 0);
+    let next = || {
+        let mut readers =
+            mlir::uses(result).into_iter().filter_map(|(user, _)| Generic::cast(user));
+        readers.find_map(|reader| {
+            let plan = (reader.op().block() == producer.op().block())
+                .then(|| plan_copy(ir, reader, producer, model).ok());
+            Some((reader, plan??))
+        })
+    };
+    while let Some((reader, plan)) = next() {
+        let fused = plan.build();
+        mlir::replace(reader.op(), &mlir::results(fused.op()));
+    }
+    if mlir::uses(result).is_empty() {
+        mlir::erase(producer.op());
+    }
 }
 
 /// The most operations that are looked at as partners of another one.

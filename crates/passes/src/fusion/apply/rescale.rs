@@ -12,6 +12,7 @@ impl<'c> Rescaling<'c> {
     /// Builds the fold in the place of the maximum, and puts it in the place of both.
     pub(in crate::fusion) fn apply(self, ir: &Context) -> Generic<'c> {
         let [maximum, sum] = [self.maximum.generic, self.sum].map(Generic::op);
+        self.hoisted.iter().for_each(|op| mlir::move_before(*op, maximum));
         let builder = Builder::before(maximum);
         let location = imap::fused_location(builder.context, sum.location(), maximum.location());
         let fold = self.build(ir, &builder.located(location));
@@ -33,7 +34,7 @@ impl<'c> Rescaling<'c> {
         view.accumulators = [f64::NEG_INFINITY, 0.0].map(accumulator).to_vec();
         let empty = builder.value("tensor.empty", &[], self.output.value.r#type());
         view.outputs.push(Access::new(empty, self.output.subscripts.clone()));
-        // What the epilogue of the sum reads is read by that of the fold.
+        // The epilogue of the fold reads the inputs of the sum's epilogue.
         let num_inputs = view.inputs.len();
         view.inputs.extend(self.epilogue_inputs().map(|(access, _)| access.clone()));
         let fold = view.build(ir, builder, true);

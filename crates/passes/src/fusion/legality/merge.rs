@@ -108,15 +108,18 @@ pub(in crate::fusion) fn merge<'c, 'i>(
     let kept = (0..results.len()).filter(|number| others(&results[*number])).collect();
     let hoisted = match paths::is_used_between(first_op, second_op) {
         false => None,
-        true => {
-            let between = paths::needed_between(first_op, second_op).ok_or(Rejection::Path)?;
-            if between.iter().any(|op| memory::has_effects(*op)) {
-                return Err(Rejection::MemoryChanges);
-            }
-            Some(between)
-        }
+        true => Some(hoisted(first_op, second_op)?),
     };
     Ok(Merge { ir, first, second, dims, kept, hoisted })
+}
+
+/// The operations between two of a block that have to move in front of the first one, if the second one moves there.
+pub(super) fn hoisted<'c>(first: Op<'c>, second: Op<'c>) -> Result<Vec<Op<'c>>, Rejection> {
+    let between = paths::needed_between(first, second).ok_or(Rejection::Path)?;
+    match between.iter().any(|op| memory::has_effects(*op)) {
+        true => Err(Rejection::MemoryChanges),
+        false => Ok(between),
+    }
 }
 
 /// Whether an operation works on tensors without access to memory, and its accumulators start anew.

@@ -2,7 +2,7 @@
 //! Whenever the maximum grows, the sum so far is multiplied by `exp(old - new)` (Milakov and Gimelshein, "Online
 //! normalizer calculation for softmax", 2018).
 
-use super::Rejection;
+use super::{Rejection, merge::hoisted};
 use crate::fusion::{candidate::Candidate, narrow::has};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -25,9 +25,11 @@ pub(in crate::fusion) struct Rescaling<'c> {
     pub(in crate::fusion) output: Access<'c>,
     /// The operation of the sum's body that computes `exp`.
     pub(in crate::fusion) exp: Op<'c>,
+    /// Operations that the sum needs and that stand behind the maximum.
+    pub(in crate::fusion) hoisted: Vec<Op<'c>>,
 }
 
-/// What a body yields, if that is `exp(x - m)`.
+/// The parts of a body that yields `exp(x - m)`.
 struct Exponential<'c> {
     exp: Op<'c>,
     x: Val<'c>,
@@ -113,9 +115,7 @@ pub(in crate::fusion) fn rescale<'c>(
     if is_renamed && sum.generic.blocks().into_iter().any(|block| has(block, &asks)) {
         return Err(Rejection::OtherNumbers);
     }
-    if !is_known_before(maximum.generic.op(), sum.generic, &below.inputs) {
-        return Err(Rejection::Path);
-    }
+    let hoisted = hoisted(maximum.generic.op(), sum.generic.op())?;
     let is_static =
         |access: &Access| mlir::shape(access.value.r#type()).iter().all(Option::is_some);
     if most.ty != total.ty || !is_static(stored) {
@@ -129,21 +129,7 @@ pub(in crate::fusion) fn rescale<'c>(
         return Err(Rejection::OtherValues);
     }
     let output = stored.clone();
-    Ok(Rescaling { maximum, sum: sum.generic, inputs: below.inputs, output, exp })
-}
-
-/// Whether all that the epilogue of a sum needs is there where the maximum is computed.
-fn is_known_before<'c>(maximum: Op<'c>, sum: Generic<'c>, inputs: &[Access<'c>]) -> bool {
-    let Some(epilogue) = sum.epilogue() else { return true };
-    let is_known = |value: Val<'c>| {
-        mlir::defining_op(value).is_none_or(|op| {
-            op == maximum || op.block() != maximum.block() || mlir::is_before(op, maximum)
-        })
-    };
-    let arguments = mlir::arguments(epilogue).into_iter().skip(1);
-    let mut read = arguments.zip(inputs).filter(|it| !mlir::uses(it.0).is_empty());
-    let needs = |op| !mlir::operands(op).into_iter().all(is_known);
-    read.all(|(_, access)| is_known(access.value)) && !has(epilogue, &needs)
+    Ok(Rescaling { maximum, sum: sum.generic, inputs: below.inputs, output, exp, hoisted })
 }
 
 /// The dimension variables of the sum as those of the maximum, in their order. Those with one value stay.
