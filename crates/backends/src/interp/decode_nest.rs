@@ -706,7 +706,7 @@ fn accumulator(
     Ok(Accumulator { fold: fold_kind(op, accumulator.kind, accumulator.ty)?, start, value, folded })
 }
 
-/// Whether a value is more than one of several arguments or constants.
+/// Whether a value is the result of a computation, not just one of several arguments or constants.
 fn is_computed(value: Val) -> bool {
     let (mut work, mut seen) = (vec![value], HashSet::new());
     while let Some(value) = work.pop() {

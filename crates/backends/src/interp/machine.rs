@@ -892,7 +892,9 @@ impl<'p> Machine<'p> {
         }
         if starts {
             self.start_folds(nest, outputs, folds)?;
-            *regions = RegionFold::new(folds);
+            if nest.combiner.is_some() {
+                *regions = RegionFold::new(folds);
+            }
         }
         if nest.scan == Some(Scan::Exclusive) {
             self.finish_folds(nest, folds, regions)?;
@@ -914,21 +916,20 @@ impl<'p> Machine<'p> {
         self.store_outputs(nest, outputs, updated)
     }
 
-    /// Gives what is folded so far.
+    /// Puts the folded values into their registers.
     fn finish_folds(
         &mut self,
         nest: &'p LoopNest,
         folds: &[Fold],
         regions: &RegionFold,
     ) -> Result<()> {
-        let mut folded: Vec<_> = folds.iter().map(Fold::finish).collect();
-        if let Some(combiner) = nest.combiner.as_ref().filter(|it| !it.promises.is_empty()) {
-            self.widen(combiner, regions, &mut folded)?;
+        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
+            self.regs[accumulator.folded] = fold.finish();
         }
-        for (accumulator, value) in nest.accumulators.iter().zip(folded) {
-            self.regs[accumulator.folded] = value;
+        match nest.combiner.as_ref().filter(|it| !it.promises.is_empty()) {
+            Some(combiner) => self.widen(nest, combiner, regions),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Gives the accumulators their starts.

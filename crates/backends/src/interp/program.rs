@@ -556,16 +556,16 @@ pub(crate) struct Combiner {
     pub(crate) arguments: Vec<Reg>,
     pub(crate) code: Code,
     pub(crate) results: Vec<Reg>,
-    /// Per accumulator what the nest promises. None in folds that keep their order, which nothing splits, and in scatters.
+    /// A promise per accumulator. Empty for scatters, and for folds that keep their order, which are never split.
     pub(crate) promises: Vec<Promise>,
 }
 
-/// What a nest promises of an accumulator of a [`Combiner`].
+/// The properties that a nest promises for an accumulator of a [`Combiner`].
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     pub(crate) identity: Scalar,
     pub(crate) is_float: bool,
-    /// The type in which the combiner rounds the value, if it computes it and does not only choose one.
+    /// The type in which the combiner rounds the value; `None` if it only selects values, or for integers.
     pub(crate) rounds: Option<FloatType>,
 }
 

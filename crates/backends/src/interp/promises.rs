@@ -103,14 +103,10 @@ impl<'p> Machine<'p> {
             return Ok(());
         };
         let folded: Vec<_> = nest.accumulators.iter().map(|it| self.regs[it.folded]).collect();
-        let (first, second) = combiner.arguments.split_at(folded.len());
-        for (side, identities, values) in [("first", first, second), ("second", second, first)] {
-            for (number, promise) in combiner.promises.iter().enumerate() {
-                self.regs[identities[number]] = promise.identity;
-                self.regs[values[number]] = folded[number];
-            }
-            self.code(&combiner.code)?;
-            let results = combiner.results.iter().map(|reg| self.regs[*reg]);
+        let identities: Vec<_> = combiner.promises.iter().map(|it| it.identity).collect();
+        let sides = [("first", [&identities, &folded]), ("second", [&folded, &identities])];
+        for (side, [old, new]) in sides {
+            let results = self.combine(combiner, old, new)?.into_iter();
             for ((result, value), promise) in results.zip(&folded).zip(&combiner.promises) {
                 let Promise { identity, is_float, .. } = promise;
                 if result.differs(*value, *is_float) {

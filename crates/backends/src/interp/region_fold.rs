@@ -1,14 +1,13 @@
-//! Folding with a region, with a bound for other orders.
+//! Folds with a combiner region, with an error bound for other orders.
 //!
-//! The points are combined one after the other, and in pairs beside that: two points, two pairs, and so on. The bound
-//! covers both results. An order in which other steps round moves a value by one roundoff per step, of the largest value
-//! seen: like sums (`fold.rs`), if the combiner damps errors, as means and variances do. This is an estimate, since the
-//! region may be any function.
+//! The points are combined in sequence and, separately, in pairs: two points, two pairs, and so on. The bound covers both
+//! results. It also adds one roundoff of the largest value per point, as for sums (`fold.rs`), because other steps may
+//! round in other orders. This bound is an estimate: it assumes that the combiner damps errors, as for means and variances.
 
 use super::{
     fold::{Fold, growth},
     machine::{Machine, Result},
-    program::Combiner,
+    program::{Combiner, LoopNest},
     scalar::Scalar,
 };
 
@@ -42,7 +41,7 @@ impl RegionFold {
 }
 
 impl<'p> Machine<'p> {
-    /// What a combiner makes of two values per accumulator.
+    /// Combines two values per accumulator.
     pub(super) fn combine(
         &mut self,
         combiner: &'p Combiner,
@@ -56,7 +55,7 @@ impl<'p> Machine<'p> {
         Ok(combiner.results.iter().map(|reg| self.regs[*reg]).collect())
     }
 
-    /// Folds in the values of one more point. A fold that keeps its order has no other one.
+    /// Folds in the values of one more point, unless the fold keeps its order.
     pub(super) fn combine_in_pairs(
         &mut self,
         combiner: &'p Combiner,
@@ -78,18 +77,20 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Widens what is folded by what other orders give.
+    /// Widens the errors of the folded values, in the registers of their accumulators, to cover other orders.
     pub(super) fn widen(
         &mut self,
+        nest: &LoopNest,
         combiner: &'p Combiner,
         fold: &RegionFold,
-        folded: &mut [Scalar],
     ) -> Result<()> {
         let mut other = fold.starts.clone();
         for (_, part) in &fold.parts {
             other = self.combine(combiner, &other, part)?;
         }
-        for (number, (value, promise)) in folded.iter_mut().zip(&combiner.promises).enumerate() {
+        let accumulators = nest.accumulators.iter().zip(&combiner.promises);
+        for (number, (accumulator, promise)) in accumulators.enumerate() {
+            let value = &mut self.regs[accumulator.folded];
             *value = value.either(other[number], promise.is_float);
             if let Some(ty) = promise.rounds
                 && !value.is_undefined()

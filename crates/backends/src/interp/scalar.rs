@@ -605,7 +605,7 @@ fn choose(lhs: Scalar, rhs: Scalar, greater: bool, skip_nan: bool) -> Scalar {
 fn copy_sign(lhs: Scalar, rhs: Scalar) -> Scalar {
     let magnitude = lhs.as_float().abs();
     let value = magnitude.copysign(rhs.as_float());
-    // Nothing says which sign an operation gives to a nan.
+    // The sign of a computed nan is unspecified.
     if !rhs.is_certain() || rhs.may_be_zero() || rhs.as_float().is_nan() {
         return Scalar::float(value, 2.0 * magnitude + lhs.error);
     }
