@@ -319,7 +319,7 @@ LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &
 
 namespace {
 
-/// Operations with maps access a buffer by the type that says most about it: loops give their arguments less.
+/// Folds a cast to a less static layout into the operation that uses the buffer. Loops cast their arguments so.
 struct FoldBufferCast : RewritePattern {
   explicit FoldBufferCast(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}

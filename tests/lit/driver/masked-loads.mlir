@@ -1,4 +1,4 @@
-// The last lanes are read under a mask, also where LLVM 22 would put the load into an instruction and take it out again.
+// Loads of the last lanes keep their mask. LLVM 22 would fold them into instructions and unfold them without the mask.
 //
 // RUN: tc-compile %s --target=cpu:x86-64-v4 --emit=asm | FileCheck %s
 

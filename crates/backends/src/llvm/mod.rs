@@ -61,8 +61,8 @@ pub(crate) enum Artifact {
 /// Peeling is switched off: a loop whose last iteration is peeled has an exit value, which the loop vectorizer of
 /// LLVM 22 computes for the wrong lane if it narrows the interleave groups of the loop. Our loops are split already.
 ///
-/// Loads that instruction selection has kept apart stay so: LLVM 22 puts a masked load into an instruction with the same
-/// mask, and takes it out again as a load without a mask, which may read behind the end of memory.
+/// Folding of loads after instruction selection is switched off: LLVM 22 folds a masked load into an instruction with the
+/// same mask, and unfolds it as a load without a mask, which may read past the end of memory.
 pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
     // SAFETY: run once, before any target is used; the strings are static.

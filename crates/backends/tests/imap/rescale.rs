@@ -1,5 +1,5 @@
-//! Maxima and sums of exponentials that become one fold: with infinities and NaN among the values too, every target
-//! computes what the two folds compute.
+//! Maxima and sums of exponentials that become one fold: every target agrees with the two separate folds, also for rows
+//! with infinities and NaN.
 
 use crate::{
     device,

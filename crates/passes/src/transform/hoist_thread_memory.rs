@@ -66,7 +66,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
     }
     for scope in scopes.into_iter().filter(|it| it.result_count() == 0) {
-        // What a parallel region inside of the scope allocates is on the stacks of its threads.
+        // Memory that an inner parallel region allocates is on the stacks of its threads.
         let holder = |op| {
             std::iter::successors(mlir::parent(op), |op| mlir::parent(*op))
                 .find(|it| *it == scope || mlir::is(*it, REGION))

@@ -119,9 +119,9 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<VectorStep> {
     Some(VectorStep { sizes: vec![(across, lanes), (lane, lanes)], lanes: lane })
 }
 
-/// Chooses how many neighbouring vectors and unrolled points a block has. Results stay in registers, and there are enough
-/// of them for two units that take four cycles per operation; twice as many, for what loads take. More are no faster and
-/// only make more code.
+/// Chooses how many neighbouring vectors and unrolled points a block has. The results stay in registers. Two units with a
+/// latency of four cycles need 8 results; 16 hide the latency of loads, too. More results make more code, but not faster
+/// code.
 fn block(
     nest: &Nest,
     lane: Var,
