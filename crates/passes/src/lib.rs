@@ -80,6 +80,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::reuse_carried_buffers::PASS,
     &transform::runtime_checks::PASS,
     &transform::scalarize_tensors::PASS,
+    &transform::scope_parallel_accesses::PASS,
     &transform::separate_entry_blocks::PASS,
     &transform::specialize_sizes::PASS,
     &transform::split_folds::PASS,

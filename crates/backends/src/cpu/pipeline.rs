@@ -259,6 +259,9 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
         "store-bools-as-bytes",
         "llvm.func(canonicalize,cse)",
     ]);
+    if 1 < codegen.threads {
+        passes.push("llvm.func(scope-parallel-accesses)");
+    }
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
     passes.join(",")

@@ -170,7 +170,7 @@ pub(crate) fn is_noalias(value: Val) -> bool {
     let Some(function) = mlir::argument_parent(value) else { return false };
     let attributes = mlir::array_attr(function, "arg_attrs");
     let own = attributes.get(mlir::number(value)).copied();
-    mlir::is(function, "func.func")
+    ["func.func", "llvm.func"].contains(&mlir::name(function))
         && own.is_some_and(|it| mlir::dictionary_entry(it, NOALIAS).is_some())
 }
 

@@ -33,6 +33,7 @@ pub mod reassociate;
 pub mod reuse_carried_buffers;
 pub mod runtime_checks;
 pub mod scalarize_tensors;
+pub mod scope_parallel_accesses;
 pub mod separate_entry_blocks;
 pub mod specialize_sizes;
 pub mod split_folds;
