@@ -37,7 +37,7 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "func.func",
     options: &[PassOption {
         name: "parallel-threshold",
-        description: "Loads and stores below which a copy stays in one thread",
+        description: "Loads and stores of 32 bits below which a copy stays in one thread",
         default: "262144",
     }],
     dependent_dialects: &["imap"],
@@ -57,10 +57,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     });
     for copy in copies {
         pass.enter(copy);
-        let extents = mlir::shape(mlir::operand(copy, 0).r#type()).into_iter();
-        let Some(extents) = extents.collect::<Option<Vec<i64>>>() else { continue };
+        let ty = mlir::operand(copy, 0).r#type();
+        let Some(extents) = mlir::shape(ty).into_iter().collect::<Option<Vec<i64>>>() else {
+            continue;
+        };
         // A load and a store per element.
-        if threshold <= extents.iter().fold(2, |all: i64, extent| all.saturating_mul(*extent)) {
+        let first = 2 * i64::from(mlir::byte_width(mlir::element_type(ty)));
+        let bytes = extents.iter().fold(first, |all, extent| all.saturating_mul(*extent));
+        if threshold.saturating_mul(4) <= bytes {
             share(copy, &extents);
         }
     }

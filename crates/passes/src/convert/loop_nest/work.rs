@@ -1,16 +1,20 @@
 //! Whether a nest has enough work for several threads.
 //!
-//! The work is an estimate: the points of the domain, times the operations per point. Threads
-//! are started for at least [`Choices::parallel_threshold`](crate::convert::loop_nest::Choices) operations, a property
-//! of the target. If the number of points depends on sizes, the program computes it.
+//! The work is an estimate: the points of the domain, times the operations per point. An operation on 32-bit numbers
+//! counts as one, on others by their bytes, because a vector holds more of the smaller ones. Threads are started for at
+//! least [`Choices::parallel_threshold`](crate::convert::loop_nest::Choices) operations, a property of the target. If
+//! the number of points depends on sizes, the program computes it.
 
 use crate::convert::loop_nest::emit::{Nest, Scope};
-use melior::ir::Type;
+use melior::ir::{Type, ValueLike};
 use tc_dialects::{
     imap::Indexed,
     mlir::{self, Blk, Builder, Op, Val},
 };
 use tc_ir::Var;
+
+/// The bytes of a number that counts as one.
+const WORD: u64 = 4;
 
 /// The cost of a mathematical function or of a call, in operations.
 const FUNCTION: u64 = 16;
@@ -30,7 +34,7 @@ pub(super) fn estimate<'c>(
     builder: &Builder<'c>,
     scope: &mut Scope<'c>,
 ) -> Work<'c> {
-    let mut known = operations(nest);
+    let mut known = bytes_per_point(nest);
     let mut unknown = Vec::new();
     for (var, _) in nest.domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_))) {
         let is_constant = nest.extent(var).is_some();
@@ -42,7 +46,7 @@ pub(super) fn estimate<'c>(
             unknown.push(var);
         }
     }
-    let threshold = nest.choices.parallel_threshold;
+    let threshold = nest.choices.parallel_threshold.saturating_mul(WORD);
     if unknown.is_empty() || known == 0 {
         return Work::Known(threshold <= known);
     }
@@ -60,11 +64,19 @@ pub(super) fn estimate<'c>(
     Work::Computed(builder.compare_float("oge", work, threshold))
 }
 
-/// The operations per point: loads, the operations of the body, and folds or stores.
-fn operations(nest: &Nest) -> u64 {
-    let mut operations = nest.inputs.iter().filter(|input| input.is_used).count() as u64;
-    operations += nest.num_values() as u64;
-    operations + of_block(nest.generic.body())
+/// The bytes that the operations per point compute: loads, the operations of the body, and folds or stores.
+fn bytes_per_point(nest: &Nest) -> u64 {
+    let width = |ty| u64::from(mlir::byte_width(mlir::element_type(ty)));
+    let loads = nest.inputs.iter().filter(|it| it.is_used).map(|it| width(it.buffer.r#type()));
+    let values = mlir::operands(mlir::terminator(nest.generic.body())).into_iter();
+    let mut bytes: u64 = loads.chain(values.map(|it| width(it.r#type()))).sum();
+    for op in mlir::ops(nest.generic.body()) {
+        mlir::walk(op, &mut |inner| {
+            let width = mlir::results(inner).first().map_or(WORD, |it| width(it.r#type()));
+            bytes += cost(inner) * width;
+        });
+    }
+    bytes
 }
 
 /// The operations of a block, nested ones as well.
