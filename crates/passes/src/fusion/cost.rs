@@ -201,7 +201,15 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
     let (ir, consumer, producer) = (it.ir, &it.consumer, &it.producer);
     match it.form {
         Form::Producer => check_recompute(ir, consumer, producer, &it.reads, model)?,
-        Form::Epilogue => {}
+        Form::Epilogue => {
+            let results = mlir::results(producer.generic.op());
+            let read = streams(ir, consumer, &|_| None).into_iter();
+            let added = read.filter(|stream| !results.contains(&stream.value)).count();
+            let all = producer.view.inputs.len() + added;
+            if model.max_streams() < all {
+                return Err(Rejection::Streams(all, model.max_streams()));
+            }
+        }
         // Each factor of a product is read for many results, from a register block.
         Form::Fold if !producer.view.reads_once(ir) => return Err(Rejection::Product),
         Form::Fold if producer.generic.rounds() && !model.reassociates() => {
