@@ -21,6 +21,7 @@
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=batch | Operations=3, Sizes="2, 0, 0"
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=rows | Operations=2, Sizes="16, 0"
 // REMARK:     remark: [Passed] group | Category:imap-tile | Function=row_values | Operations=4, Sizes="2, 0"
+// REMARK:     remark: [Passed] group | Category:imap-tile | Function=updated | Operations=2, Sizes="2, 0"
 // REMARK-NOT: remark
 
 // Rows of a softmax: four operations, one loop.
@@ -326,6 +327,43 @@ func.func @row_values(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %p = arith.mulf %a, %b : f32
     %q = arith.subf %p, %c : f32
+    imap.yield %q : f32
+  } -> tensor<512x64xf32>
+  return %y : tensor<512x64xf32>
+}
+
+// -----
+
+// What writes a part of a tensor stays outside: each tile would begin as a copy of the other part.
+// BLOCK-LABEL: func.func @updated
+// CHECK-LABEL: func.func @updated
+// CHECK:         imap.generic
+// CHECK:         %[[U:.*]] = imap.generic
+// CHECK:         scf.for
+// CHECK-NEXT:      tensor.extract_slice %[[U]]
+func.func @updated(%x: tensor<512x32xf32>, %z: tensor<512x32xf32>) -> tensor<512x64xf32> {
+  %e = tensor.empty() : tensor<512x64xf32>
+  %a = imap.generic (i, j) domain: i in [0, 511], j in [0, 31] ins(%x[i, j] : tensor<512x32xf32>)
+      outs(%e[i, j] : tensor<512x64xf32>) {
+  ^bb0(%v: f32):
+    imap.yield %v : f32
+  } -> tensor<512x64xf32>
+  %u = imap.generic (i, j) domain: i in [0, 511], j in [0, 31] ins(%z[i, j] : tensor<512x32xf32>)
+      outs(%a[i, j + 32] : tensor<512x64xf32>) {
+  ^bb0(%v: f32):
+    imap.yield %v : f32
+  } -> tensor<512x64xf32>
+  %f = tensor.empty() : tensor<512xf32>
+  %s = imap.generic (i)[j] domain: i in [0, 511], j in [0, 63] ins(%u[i, j] : tensor<512x64xf32>)
+      outs(%f[i] : tensor<512xf32>) fold [add f32] {
+  ^bb0(%v: f32):
+    imap.yield %v : f32
+  } -> tensor<512xf32>
+  %g = tensor.empty() : tensor<512x64xf32>
+  %y = imap.generic (i, j) domain: i in [0, 511], j in [0, 63]
+      ins(%u[i, j], %s[i] : tensor<512x64xf32>, tensor<512xf32>) outs(%g[i, j] : tensor<512x64xf32>) {
+  ^bb0(%v: f32, %w: f32):
+    %q = arith.mulf %v, %w : f32
     imap.yield %q : f32
   } -> tensor<512x64xf32>
   return %y : tensor<512x64xf32>

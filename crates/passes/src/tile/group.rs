@@ -326,10 +326,15 @@ impl<'c> Member<'c> {
         found
     }
 
-    /// The operations on one point, and its points.
+    /// The operations on 32-bit numbers that take as long as those of all points.
     fn work(&self, ir: &Context) -> Option<u64> {
         let vars = self.view.domain.vars().map(|(var, _)| var);
-        let mut work = mlir::ops(self.generic.body()).len() as u64;
+        let width = |op: &Op| {
+            let result = mlir::results(*op).first().copied();
+            result.map_or(4, |it| u64::from(mlir::byte_width(mlir::element_type(it.r#type()))))
+        };
+        let ops = mlir::ops(self.generic.body());
+        let mut work = ops.iter().map(width).sum::<u64>().div_ceil(4);
         for var in vars.filter(|var| !matches!(var, Var::Runtime(_))) {
             work = work.saturating_mul(self.extent(ir, var)?);
         }
@@ -724,7 +729,7 @@ fn grow<'c>(
 }
 
 /// An operation as a member: linked to the tiles of its readers, which need one value of each linked variable.
-/// `None` if a reader needs more, or if another operation before the root reads it.
+/// `None` if a reader needs more, if another operation before the root reads it, or if it updates a part of a tensor.
 fn linked<'c>(
     ir: &Context,
     positions: &Positions,
@@ -733,6 +738,13 @@ fn linked<'c>(
 ) -> Option<Member<'c>> {
     let op = candidate.op();
     if !is_movable(op) {
+        return None;
+    }
+    // A tile would begin as a copy of elements that other operations write.
+    let starts: Vec<_> = candidate.accumulators().iter().map(|it| it.destination()).collect();
+    let is_updated =
+        |number| candidate.reads_destination(number) && !starts.contains(&Some(number));
+    if (0..mlir::results(op).len()).any(is_updated) {
         return None;
     }
     let block = op.block().map(mlir::block_ref)?;
