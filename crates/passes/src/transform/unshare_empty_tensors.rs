@@ -1,4 +1,4 @@
-//! `unshare-empty-tensors`: give each use of `tensor.empty` and `bufferization.to_buffer` its own
+//! `unshare-empty-tensors`: give each use of `tensor.empty`, of a slice of one, and of `bufferization.to_buffer` its own
 //! operation.
 //!
 //! Common subexpression elimination merges all empty tensors of one type. One-shot bufferization assigns
@@ -29,14 +29,14 @@
 //! Uses by `tensor.dim` only query extents and keep the first operation.
 
 use tc_dialects::{
-    mlir::{self, Builder, ValueMap},
+    mlir::{self, Builder, Op, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "unshare-empty-tensors",
-    summary: "Give each use of tensor.empty and bufferization.to_buffer its own operation",
+    summary: "Give each use of tensor.empty, its slices and bufferization.to_buffer its own operation",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["tensor"],
@@ -44,19 +44,26 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let mut empties = Vec::new();
-    mlir::walk(pass.op, &mut |op| {
-        if mlir::is(op, "tensor.empty") || mlir::is(op, "bufferization.to_buffer") {
-            empties.push(op);
-        }
+    let (mut slices, mut others) = (Vec::new(), Vec::new());
+    mlir::walk(pass.op, &mut |op| match mlir::name(op) {
+        "tensor.extract_slice" if is_of_empty(op) => slices.push(op),
+        "tensor.empty" | "bufferization.to_buffer" => others.push(op),
+        _ => {}
     });
-    for empty in empties {
-        for (user, number) in mlir::uses(mlir::result(empty, 0)) {
-            if !mlir::is(user, "tensor.dim") {
-                let copy = Builder::before(user).copy(empty, &mut ValueMap::default());
-                mlir::set_operand(user, number, mlir::result(copy, 0));
-            }
+    // Each copy of a slice is a use of the empty tensor.
+    slices.into_iter().chain(others).for_each(unshare);
+    Ok(())
+}
+
+fn is_of_empty(slice: Op) -> bool {
+    mlir::defining_op(mlir::operand(slice, 0)).is_some_and(|it| mlir::is(it, "tensor.empty"))
+}
+
+fn unshare(op: Op) {
+    for (user, number) in mlir::uses(mlir::result(op, 0)) {
+        if !mlir::is(user, "tensor.dim") {
+            let copy = Builder::before(user).copy(op, &mut ValueMap::default());
+            mlir::set_operand(user, number, mlir::result(copy, 0));
         }
     }
-    Ok(())
 }
