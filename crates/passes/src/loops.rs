@@ -1,7 +1,7 @@
 //! Builders of `scf` loops and of the memory that they use.
 
 use crate::analysis::cost::SCRATCH;
-use melior::ir::{Attribute, Type, operation::OperationLike, r#type::MemRefType};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use tc_dialects::mlir::{self, Builder, Op, Val};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
@@ -46,6 +46,22 @@ fn alloc_attributes<'c>(
     ]
 }
 
+/// Emits the load of an element of a buffer.
+pub fn build_load<'c>(builder: &Builder<'c>, buffer: Val<'c>, indices: &[Val<'c>]) -> Val<'c> {
+    let operands = [&[buffer], indices].concat();
+    builder.value("memref.load", &operands, mlir::element_type(buffer.r#type()))
+}
+
+/// Emits the store of a value in an element of a buffer.
+pub fn build_store<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    buffer: Val<'c>,
+    indices: &[Val<'c>],
+) {
+    builder.op("memref.store", &[&[value, buffer], indices].concat(), &[]);
+}
+
 /// What fills a loop: from the index and the carried values, the next carried values.
 pub type ForBody<'a, 'c> = dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
 
@@ -57,7 +73,6 @@ pub fn build_for<'c>(
     inits: &[Val<'c>],
     body: &mut ForBody<'_, 'c>,
 ) -> Vec<Val<'c>> {
-    use melior::ir::ValueLike;
     let carried: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
     let arguments = [vec![builder.index_type()], carried.clone()].concat();
     let (region, block) = mlir::region_with_block(&arguments, builder.location);
@@ -99,7 +114,6 @@ pub fn build_while<'c>(
     goes_on: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Val<'c>,
     body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
 ) -> Vec<Val<'c>> {
-    use melior::ir::ValueLike;
     let types: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
     let (before, before_block) = mlir::region_with_block(&types, builder.location);
     let (after, after_block) = mlir::region_with_block(&types, builder.location);
@@ -168,7 +182,6 @@ pub fn build_branches<'c>(
     condition: Val<'c>,
     branch: &mut dyn FnMut(&Builder<'c>, bool) -> Vec<Val<'c>>,
 ) -> Vec<Val<'c>> {
-    use melior::ir::ValueLike;
     let (first, then_block) = mlir::region_with_block(&[], builder.location);
     let (second, else_block) = mlir::region_with_block(&[], builder.location);
     let at = |block| Builder::at_end(builder.context, block, builder.location);

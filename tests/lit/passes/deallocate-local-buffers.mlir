@@ -29,18 +29,6 @@ func.func @views(%n: index, %out: memref<4xf32>) {
   return
 }
 
-// CHECK-LABEL: func.func @distinct
-// CHECK:         %[[A:.*]] = memref.alloc()
-// CHECK-NEXT:    %[[OBJECTS:.*]]:2 = memref.distinct_objects %{{.*}}, %[[A]]
-// CHECK-NEXT:    memref.copy %[[OBJECTS]]#0, %[[OBJECTS]]#1
-// CHECK-NEXT:    memref.dealloc %[[A]]
-func.func @distinct(%x: memref<8xf32>) {
-  %a = memref.alloc() : memref<8xf32>
-  %0, %1 = memref.distinct_objects %x, %a : memref<8xf32>, memref<8xf32>
-  memref.copy %0, %1 : memref<8xf32> to memref<8xf32>
-  return
-}
-
 // A buffer that leaves its block, or may, stays as it is.
 // CHECK-LABEL: func.func @leaves
 // CHECK-NOT:     memref.dealloc

@@ -118,10 +118,8 @@ fn last_use<'c>(allocation: Op<'c>, numbers: &HashMap<usize, usize>) -> Option<O
     let mut last = allocation;
     let mut buffers = vec![mlir::result(allocation, 0)];
     while let Some(buffer) = buffers.pop() {
-        for (user, number) in mlir::uses(buffer) {
-            if mlir::is(user, "memref.distinct_objects") {
-                buffers.push(mlir::result(user, number));
-            } else if VIEWS.iter().any(|name| mlir::is(user, name)) {
+        for (user, _) in mlir::uses(buffer) {
+            if VIEWS.iter().any(|name| mlir::is(user, name)) {
                 buffers.push(mlir::result(user, 0));
             } else if !USERS.iter().any(|name| mlir::is(user, name))
                 || mlir::results(user).iter().any(|it| mlir::is_memref(it.r#type()))

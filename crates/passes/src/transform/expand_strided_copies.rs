@@ -23,7 +23,10 @@
 //!
 //! Copies of unranked buffers stay as they are. Remark: the number of copies that were expanded.
 
-use crate::{analysis::buffers::needs_loops, loops::build_for};
+use crate::{
+    analysis::buffers::needs_loops,
+    loops::{build_for, build_load, build_store},
+};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     mlir::{self, Builder, Op},
@@ -91,8 +94,7 @@ fn expand(copy: Op) {
         });
         builder = Builder::before(mlir::terminator(body));
     }
-    let value =
-        builder.value("memref.load", &[&[source], &*indices].concat(), mlir::element_type(ty));
-    builder.op("memref.store", &[&[value, target], &*indices].concat(), &[]);
+    let value = build_load(&builder, source, &indices);
+    build_store(&builder, value, target, &indices);
     mlir::erase(copy);
 }

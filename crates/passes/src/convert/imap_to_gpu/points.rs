@@ -121,7 +121,7 @@ fn neighbours<'c>(
         }
         let vector = vector_type(mlir::element_type(ty), count);
         let indices = nest.exprs(builder, &mut scope, &input.map.results, true);
-        let operands = [&[scope.buffer(input.buffer)], &indices[..]].concat();
+        let operands = [&[input.buffer], &indices[..]].concat();
         let attributes = [aligned(builder, vector, count)];
         let elements = builder.value_with("vector.load", &operands, vector, &attributes);
         loaded.insert(number, (0..count).map(|place| extract(builder, elements, place)).collect());
@@ -141,7 +141,7 @@ fn neighbours<'c>(
         let vector = vector_type(output.element, count);
         let value = builder.value("vector.from_elements", &elements, vector);
         let indices = nest.exprs(builder, &mut scope, &output.map.results, true);
-        let operands = [&[value, scope.buffer(output.buffer)], &indices[..]].concat();
+        let operands = [&[value, output.buffer], &indices[..]].concat();
         let attributes = [aligned(builder, vector, count)];
         builder.op_with("vector.store", &operands, &[], &attributes, vec![]);
     }

@@ -86,7 +86,7 @@ fn update_atomically<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Sco
     let values = nest.compute(builder, scope);
     for (number, (accumulator, value)) in nest.accumulators.iter().zip(values).enumerate() {
         let output = &nest.outputs[number];
-        let mut place = vec![scope.buffer(output.buffer)];
+        let mut place = vec![output.buffer];
         place.extend(nest.exprs(builder, scope, &output.map.results, true));
         if let Some(kind) = instruction(accumulator) {
             let kind = mlir::i64_attr(builder.context, kind);

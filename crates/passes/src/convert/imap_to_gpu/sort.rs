@@ -181,12 +181,12 @@ impl<'a, 'c> Blocks<'a, 'c> {
                     continue;
                 };
                 let ty = mlir::element_type(destination.r#type());
-                let mut element = load(b, shared, &[number]);
+                let mut element = loops::build_load(b, shared, &[number]);
                 if value.input.is_none() {
                     element = b.value("arith.index_castui", &[element], b.index_type());
                     element = place(b, element, ty);
                 }
-                store(b, element, destination, &self.at(row, number));
+                loops::build_store(b, element, destination, &self.at(row, number));
             }
         });
     }
@@ -204,10 +204,10 @@ impl<'a, 'c> Blocks<'a, 'c> {
             for value in &self.values {
                 let (memory, indices) = self.memory(value, row, target);
                 let element = match value.input {
-                    Some(input) => load(b, input, &self.at(row, number)),
+                    Some(input) => loops::build_load(b, input, &self.at(row, number)),
                     None => place(b, number, mlir::element_type(memory.r#type())),
                 };
-                store(b, element, memory, &indices);
+                loops::build_store(b, element, memory, &indices);
             }
         });
         barrier(b);
@@ -291,7 +291,7 @@ impl<'a, 'c> Blocks<'a, 'c> {
     fn exchange(&self, b: &Builder<'c>, row: &[Val<'c>], numbers: [Val<'c>; 2]) {
         let item = |number: Val<'c>| -> Vec<_> {
             let values = self.values.iter().map(|value| self.memory(value, row, number));
-            values.map(|(memory, indices)| load(b, memory, &indices)).collect()
+            values.map(|(memory, indices)| loops::build_load(b, memory, &indices)).collect()
         };
         let [x, y] = numbers.map(item);
         let mut is_wrong = self.sorter.less(b, &y, &x);
@@ -308,7 +308,7 @@ impl<'a, 'c> Blocks<'a, 'c> {
                 for (number, item) in numbers.into_iter().zip([&y, &x]) {
                     for (value, element) in self.values.iter().zip(item) {
                         let (memory, indices) = self.memory(value, row, number);
-                        store(b, *element, memory, &indices);
+                        loops::build_store(b, *element, memory, &indices);
                     }
                 }
                 Vec::new()
@@ -357,13 +357,4 @@ impl<'a, 'c> Blocks<'a, 'c> {
 
 fn barrier(b: &Builder) {
     b.op("gpu.barrier", &[], &[]);
-}
-
-fn load<'c>(b: &Builder<'c>, buffer: Val<'c>, indices: &[Val<'c>]) -> Val<'c> {
-    let operands = [&[buffer], indices].concat();
-    b.value("memref.load", &operands, mlir::element_type(buffer.r#type()))
-}
-
-fn store<'c>(b: &Builder<'c>, value: Val<'c>, buffer: Val<'c>, indices: &[Val<'c>]) {
-    b.op("memref.store", &[&[value, buffer], indices].concat(), &[]);
 }

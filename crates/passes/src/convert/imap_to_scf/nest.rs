@@ -168,7 +168,7 @@ impl<'c> Rows<'_, 'c> {
         part: usize,
     ) -> Val<'c> {
         let (buffer, indices) = self.place(builder, scope, number, part);
-        self.nest.load(builder, scope, buffer, &indices)
+        loops::build_load(builder, buffer, &indices)
     }
 
     fn store(
@@ -180,7 +180,7 @@ impl<'c> Rows<'_, 'c> {
         value: Val<'c>,
     ) {
         let (buffer, indices) = self.place(builder, scope, number, part);
-        self.nest.store(builder, scope, value, buffer, &indices);
+        loops::build_store(builder, value, buffer, &indices);
     }
 
     /// Stores the values that the folds start from.

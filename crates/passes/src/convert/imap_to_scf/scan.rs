@@ -26,7 +26,7 @@ use crate::{
             vectors::broadcast,
         },
     },
-    loops::{build_for, memref},
+    loops::{build_for, build_load, build_store, memref},
 };
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
@@ -89,7 +89,7 @@ impl<'c> Loops<'_, 'c> {
         row_loop(nest, builder, scope, row, &[], false, &mut |builder, scope| {
             let place = place(builder, scope);
             for (buffer, value) in scope.scratch.iter().zip(self.starts(builder)) {
-                nest.store(builder, scope, value, *buffer, &place);
+                build_store(builder, value, *buffer, &place);
             }
         });
         row_loop(nest, builder, scope, self.scanned, &[], false, &mut |builder, scope| {
@@ -97,10 +97,10 @@ impl<'c> Loops<'_, 'c> {
                 let place = place(builder, scope);
                 let buffers = scope.scratch.clone();
                 let held: Vec<_> =
-                    buffers.iter().map(|it| nest.load(builder, scope, *it, &place)).collect();
+                    buffers.iter().map(|it| build_load(builder, *it, &place)).collect();
                 let folded = self.fold(builder, scope, &held);
                 for (buffer, value) in buffers.iter().zip(&folded) {
-                    nest.store(builder, scope, *value, *buffer, &place);
+                    build_store(builder, *value, *buffer, &place);
                 }
                 self.nest.finish_and_store(builder, scope, self.chosen(&held, &folded));
             });
@@ -128,7 +128,7 @@ impl<'c> Loops<'_, 'c> {
                     nest.compute(builder, scope)
                 });
                 for (buffer, value) in scope.scratch.iter().zip(values) {
-                    nest.store(builder, scope, value, *buffer, &place);
+                    build_store(builder, value, *buffer, &place);
                 }
             });
             let length = builder.sub_index(end, start);
@@ -144,7 +144,7 @@ impl<'c> Loops<'_, 'c> {
             row_loop(nest, builder, &scope, self.scanned, &[], false, &mut |builder, scope| {
                 let place = [builder.sub_index(scope.values[&self.scanned], start)];
                 let buffers = scope.scratch.clone();
-                let folded = buffers.iter().map(|it| nest.load(builder, scope, *it, &place));
+                let folded = buffers.iter().map(|it| build_load(builder, *it, &place));
                 let folded = folded.collect();
                 self.nest.finish_and_store(builder, scope, folded);
             });

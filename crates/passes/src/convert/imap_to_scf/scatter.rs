@@ -14,7 +14,7 @@ use super::nest::STRETCH;
 use crate::convert::loop_nest::{
     Choices,
     emit::Nest,
-    outer::{Loop, declare_distinct, if_enough_work, parallel_loops},
+    outer::{Loop, if_enough_work, parallel_loops},
     scatter::{Updates, store, update, updates},
     schedule,
 };
@@ -45,9 +45,7 @@ pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), 
                 update(&nest, builder, scope, &inner, &conditions, &store);
             });
         } else {
-            let mut scope = scope.clone();
-            declare_distinct(&nest, builder, &mut scope);
-            update(&nest, builder, &scope, &dims, &conditions, &store);
+            update(&nest, builder, scope, &dims, &conditions, &store);
         }
     });
     mlir::erase(op);

@@ -595,7 +595,7 @@ impl<'a, 'c> Block<'a, 'c> {
         let element = mlir::element_type(buffer.r#type());
         let ty = vector_type(element, row.lanes);
         let indices = self.nest.exprs(builder, scope, &map.results, true);
-        let place = [&[scope.buffer(buffer)], &indices[..]].concat();
+        let place = [&[buffer], &indices[..]].concat();
         let Some(mask) = row.mask else { return builder.value("vector.load", &place, ty) };
         let others = imap::build_fill(builder, fill, element);
         let others = broadcast(builder, others, row.lanes);
@@ -737,7 +737,7 @@ impl<'a, 'c> Block<'a, 'c> {
             };
             for (output, value) in nest.outputs.iter().zip(stored) {
                 let indices = nest.exprs(builder, &mut scope, &output.map.results, true);
-                let place = [&[scope.buffer(output.buffer)], &indices[..]].concat();
+                let place = [&[output.buffer], &indices[..]].concat();
                 match row.mask {
                     Some(mask) => builder.op(
                         "vector.maskedstore",
@@ -813,7 +813,7 @@ impl<'a, 'c> Block<'a, 'c> {
                 true => {
                     let offset = builder.value("arith.subi", &[value, lower], value.r#type());
                     let buffers = self.scope.scratch.iter();
-                    buffers.map(|it| nest.load(builder, &scope, *it, &[row, offset])).collect()
+                    buffers.map(|it| loops::build_load(builder, *it, &[row, offset])).collect()
                 }
                 false => {
                     let numbers = 0..nest.outputs.len();

@@ -32,14 +32,12 @@ pub(in crate::convert) struct Output<'c> {
     pub element: Type<'c>,
 }
 
-/// What is known at a place in the nest: the values of variables, tightened bounds, and
-/// what stands for buffers there.
+/// What is known at a place in the nest: the values of variables, and tightened bounds.
 #[derive(Clone, Default)]
 pub(in crate::convert) struct Scope<'c> {
     pub values: BTreeMap<Var, Val<'c>>,
     /// Bounds of a stretch of a variable, the upper one excluded.
     pub stretches: BTreeMap<Var, (Val<'c>, Val<'c>)>,
-    pub buffers: ValueMap<'c>,
     /// Conditions that hold.
     pub held: Vec<Constraint>,
     /// Conditions, one of which does not hold.
@@ -48,13 +46,6 @@ pub(in crate::convert) struct Scope<'c> {
     pub scratch: Vec<Val<'c>>,
     /// By number of an input, its element at the point, if it has been loaded.
     pub loaded: BTreeMap<usize, Val<'c>>,
-}
-
-impl<'c> Scope<'c> {
-    /// What stands for a buffer here.
-    pub fn buffer(&self, value: Val<'c>) -> Val<'c> {
-        self.buffers.get(value).unwrap_or(value)
-    }
 }
 
 /// An operation with maps taken apart.
@@ -497,19 +488,6 @@ impl<'c> Nest<'c> {
         condition
     }
 
-    /// Loads an element of a buffer.
-    pub fn load(
-        &self,
-        builder: &Builder<'c>,
-        scope: &Scope<'c>,
-        buffer: Val<'c>,
-        indices: &[Val<'c>],
-    ) -> Val<'c> {
-        let element = mlir::element_type(buffer.r#type());
-        let operands = [&[scope.buffer(buffer)], indices].concat();
-        builder.value("memref.load", &operands, element)
-    }
-
     /// The element of a buffer that a map selects, or a constant where its constraints do not hold.
     pub fn load_at(
         &self,
@@ -525,14 +503,14 @@ impl<'c> Nest<'c> {
         }
         let Some(condition) = self.condition(builder, scope, &map.constraints) else {
             let indices = self.exprs(builder, scope, &map.results, true);
-            return self.load(builder, scope, buffer, &indices);
+            return loops::build_load(builder, buffer, &indices);
         };
         let results = loops::build_if(
             builder,
             condition,
             &mut |inside| {
                 let indices = self.exprs(inside, &mut scope.clone(), &map.results, true);
-                vec![self.load(inside, scope, buffer, &indices)]
+                vec![loops::build_load(inside, buffer, &indices)]
             },
             &mut |inside| vec![imap::build_fill(inside, fill, ty)],
         );
@@ -580,20 +558,7 @@ impl<'c> Nest<'c> {
     ) {
         let output = &self.outputs[number];
         let indices = self.exprs(builder, scope, &output.map.results, true);
-        self.store(builder, scope, value, output.buffer, &indices);
-    }
-
-    /// Stores a value in an element of a buffer.
-    pub fn store(
-        &self,
-        builder: &Builder<'c>,
-        scope: &Scope<'c>,
-        value: Val<'c>,
-        buffer: Val<'c>,
-        indices: &[Val<'c>],
-    ) {
-        let operands = [&[value, scope.buffer(buffer)], indices].concat();
-        builder.op("memref.store", &operands, &[]);
+        loops::build_store(builder, value, output.buffer, &indices);
     }
 
     /// What an accumulator starts from.
@@ -725,7 +690,7 @@ impl<'c> Nest<'c> {
         block: Blk<'c>,
         first: &[Val<'c>],
     ) -> Vec<Val<'c>> {
-        let mut map = scope.buffers.clone();
+        let mut map = ValueMap::default();
         let arguments = mlir::arguments(block);
         for (argument, value) in arguments.iter().zip(first) {
             map.insert(*argument, *value);

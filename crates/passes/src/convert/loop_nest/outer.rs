@@ -1,24 +1,17 @@
 //! Loops over dimension variables around rows, blocks or single results.
 //!
 //! The outermost one or two of them become `scf.parallel` if that was asked for, and if there is enough work
-//! (`work.rs`). Buffers that stem from different arguments or allocations are declared distinct inside, so that LLVM
-//! vectorizes without asking.
+//! (`work.rs`).
 
 use super::{
     emit::{Nest, Scope},
     guards::split_loop,
     work::{self, Work},
 };
-use crate::{analysis::buffers::origin, loops};
-use melior::ir::{Type, ValueLike};
-use tc_dialects::{
-    imap::Indexed,
-    mlir::{self, Builder, Op, Val},
-};
+use crate::loops;
+use melior::ir::Type;
+use tc_dialects::mlir::{Builder, Val};
 use tc_ir::Var;
-
-/// At most this many pairs of buffers are declared distinct per operation.
-const MAX_DISTINCT: usize = 16;
 
 /// One loop: its variable, and the length of the stretches that it steps over, which
 /// leave the points of a stretch to a loop inside.
@@ -62,7 +55,6 @@ pub(in crate::convert) fn outer_loops<'c>(
             let mut scope = scope.clone();
             scope.scratch =
                 scratch.iter().map(|ty| loops::build_scratch(builder, *ty, &[])).collect();
-            declare_distinct(nest, builder, &mut scope);
             serial_loops(nest, builder, &scope, loops, body);
         }
     });
@@ -109,7 +101,6 @@ pub(in crate::convert) fn parallel_loops<'c>(
     loops::build_parallel(builder, &bounds, &mut |builder, values| {
         let mut scope = scope.clone();
         scope.scratch = scratch.iter().map(|ty| loops::build_stack(builder, *ty)).collect();
-        declare_distinct(nest, builder, &mut scope);
         for ((it, value), (_, upper, _)) in parallel.iter().zip(values).zip(&bounds) {
             enter(builder, &mut scope, *it, *value, *upper);
         }
@@ -171,43 +162,4 @@ fn enter<'c>(
     let end = builder.value("arith.addi", &[value, length], index);
     let end = builder.value("arith.minsi", &[end, upper], index);
     scope.stretches.insert(it.var, (value, end));
-}
-
-/// Declares every destination distinct from the other buffers, where they stem from
-/// different arguments or allocations.
-pub(in crate::convert) fn declare_distinct<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &mut Scope<'c>,
-) {
-    let outputs: Vec<_> = nest.outputs.iter().map(|output| output.buffer).collect();
-    let runtimes = nest.runtimes.iter().filter(|(_, map)| map.is_some()).map(|(value, _)| *value);
-    let mut others: Vec<Val> =
-        nest.inputs.iter().map(|input| input.buffer).chain(runtimes).collect();
-    for block in [Some(nest.generic.body()), nest.generic.epilogue()].into_iter().flatten() {
-        for op in mlir::ops(block) {
-            mlir::walk(op, &mut |inner| {
-                if mlir::is(inner, "memref.load") {
-                    others.push(mlir::operand(inner, 0));
-                }
-            });
-        }
-    }
-    let mut done = Vec::new();
-    for (number, output) in outputs.iter().enumerate() {
-        for other in outputs[number + 1..].iter().chain(&others) {
-            let pair = (mlir::value_key(*output), mlir::value_key(*other));
-            let (Some(first), Some(second)) = (origin(*output), origin(*other)) else { continue };
-            if first == second || done.contains(&pair) || MAX_DISTINCT <= done.len() {
-                continue;
-            }
-            done.push(pair);
-            let current = |value: Val<'c>| scope.buffers.get(value).unwrap_or(value);
-            let operands = [current(*output), current(*other)];
-            let types = operands.map(|value| value.r#type());
-            let op: Op = builder.op("memref.distinct_objects", &operands, &types);
-            scope.buffers.insert(*output, mlir::result(op, 0));
-            scope.buffers.insert(*other, mlir::result(op, 1));
-        }
-    }
 }

@@ -192,7 +192,7 @@ impl<'c> Sorter<'c> {
         let values = self.inits.iter().enumerate().map(|(value, init)| {
             let ty = mlir::element_type(init.r#type());
             match row.buffers.get(value) {
-                Some(buffer) => b.value("memref.load", &[&[*buffer], &indices[..]].concat(), ty),
+                Some(buffer) => loops::build_load(b, *buffer, &indices),
                 None => place(b, number, ty),
             }
         });
@@ -202,7 +202,7 @@ impl<'c> Sorter<'c> {
     pub fn store(&self, b: &Builder<'c>, row: &Row<'c>, number: Val<'c>, item: &[Val<'c>]) {
         let indices = row.at(number);
         for (buffer, value) in row.buffers.iter().zip(item) {
-            b.op("memref.store", &[&[*value, *buffer], &indices[..]].concat(), &[]);
+            loops::build_store(b, *value, *buffer, &indices);
         }
     }
 }
