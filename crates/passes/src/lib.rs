@@ -90,6 +90,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::update_in_place::PASS,
     &tile::PASS,
     &tile::pack::PASS,
+    &tile::permute::PASS,
     &tile::schedule::PASS,
     &tile::split::PASS,
 ];

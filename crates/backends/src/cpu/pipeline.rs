@@ -151,7 +151,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     if codegen.excess_precision {
         passes.push("func.func(drop-roundings)");
     }
-    passes.push("func.func(imap-split-variables)");
+    passes.push("func.func(imap-split-variables,imap-permute-results)");
     if parallel {
         passes.push(&split);
     }

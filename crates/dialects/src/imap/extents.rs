@@ -6,7 +6,7 @@ use crate::mlir::{self, Op, Val};
 use melior::ir::{BlockLike, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_ir::{
-    Context,
+    Context, Interval,
     expr::{Expr, Var},
     map::IndexingMap,
 };
@@ -106,6 +106,30 @@ pub fn shifted_dim(ir: &Context, expr: Expr) -> Option<(u32, Expr)> {
     (!ir.vars(offset).contains(&Var::Dim(dim))).then_some((dim, offset))
 }
 
+/// The values of a sum such as `d0 + 8 * d1`, and its dimension variables, if they have constant bounds and the sum has
+/// each value between its least and its largest one.
+fn run(ir: &Context, domain: &IndexingMap, expr: Expr) -> Option<(Interval, Vec<u32>)> {
+    let linear = ir.linear_terms(expr)?;
+    let (mut lowest, mut steps) = (linear.constant, Vec::new());
+    for (term, step) in linear.terms {
+        let Some(Var::Dim(dim)) = ir.as_var(term) else { return None };
+        let interval = domain.dims[dim as usize].constant_interval(ir)?;
+        let distance = i64::try_from(interval.num_members()?).ok()?.checked_sub(1)?;
+        lowest = lowest.checked_add(step.checked_mul(interval.lo)?)?;
+        steps.push((step, distance, dim));
+    }
+    steps.sort_unstable();
+    let mut reach = 0_i64;
+    for (step, distance, _) in &steps {
+        if *step < 1 || *distance < 0 || (*distance != 0 && reach < step - 1) {
+            return None;
+        }
+        reach = reach.checked_add(step.checked_mul(*distance)?)?;
+    }
+    let dims = steps.into_iter().map(|(_, _, dim)| dim).collect();
+    Some((Interval::new(lowest, lowest.checked_add(reach)?), dims))
+}
+
 /// Whether the subscripts of a destination reach every element of it from the box of the dimension
 /// variables. Constraints are ignored.
 pub fn reaches_all<'c>(
@@ -120,7 +144,12 @@ pub fn reaches_all<'c>(
     subscripts.iter().enumerate().all(|(place, result)| {
         let Some(extent) = extent_expr(ir, runtimes, init, place) else { return false };
         let (mut first, mut last) = (*result, *result);
-        if let Some((dim, _)) = shifted_dim(ir, *result) {
+        if let Some((values, dims)) = run(ir, domain, *result) {
+            (first, last) = (ir.constant(values.lo), ir.constant(values.hi));
+            if !dims.into_iter().all(|dim| used.insert(dim)) {
+                return false;
+            }
+        } else if let Some((dim, _)) = shifted_dim(ir, *result) {
             let variable = &domain.dims[dim as usize];
             let at = |bound: Option<Expr>| {
                 ir.substitute(*result, &|var| bound.filter(|_| var == Var::Dim(dim)))
@@ -152,4 +181,39 @@ pub(super) fn reads_destination<'c>(op: impl Indexed<'c>, destination: usize) ->
         reaches_all(&ir, &domain, &op.runtimes(), &map.thaw(&ir).results, init)
     });
     !covers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tc_ir::map::Variable;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_values_without_gaps(
+            terms in prop::collection::vec((1_i64..7, -2_i64..3, 1_i64..5), 1..4),
+            constant in -3_i64..4,
+        ) {
+            let ir = Context::new();
+            let (mut domain, mut sum) = (IndexingMap::default(), ir.constant(constant));
+            let mut values = BTreeSet::from([constant]);
+            for (dim, (step, lowest, count)) in terms.into_iter().enumerate() {
+                let interval = Interval::new(lowest, lowest + count - 1);
+                domain.dims.push(Variable::bounded(&ir, interval));
+                sum = ir.add(sum, ir.mul(ir.dim(dim as u32), ir.constant(step)));
+                let added = (interval.lo..=interval.hi).map(|it| step * it);
+                values = added.flat_map(|it| values.iter().map(move |old| old + it)).collect();
+            }
+            let all = (*values.first().unwrap(), *values.last().unwrap());
+            let is_run = values.len() as i64 == all.1 - all.0 + 1;
+            match run(&ir, &domain, sum) {
+                Some((found, _)) => {
+                    prop_assert!(is_run);
+                    prop_assert_eq!((found.lo, found.hi), all);
+                }
+                None => prop_assert!(!is_run),
+            }
+        }
+    }
 }

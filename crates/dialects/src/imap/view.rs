@@ -366,7 +366,7 @@ impl<'c> View<'c> {
     }
 
     /// Gives an operation these operands, and their maps.
-    pub(super) fn set_operands(&self, ir: &tc_ir::Context, op: mlir::Op<'c>) {
+    pub fn set_operands(&self, ir: &tc_ir::Context, op: mlir::Op<'c>) {
         let context = mlir::context_of(op);
         mlir::set_operands(op, &self.operands());
         for (name, attribute) in self.operand_attributes(ir, context) {

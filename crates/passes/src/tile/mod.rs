@@ -33,6 +33,7 @@
 pub mod group;
 pub mod pack;
 pub(crate) mod parts;
+pub mod permute;
 mod rows;
 pub mod schedule;
 pub mod split;
@@ -90,6 +91,13 @@ pub(crate) fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
             mlir::blocks(op, region).into_iter().for_each(|inner| collect(inner, found));
         }
     }
+}
+
+/// A list with one element at the end.
+pub(crate) fn moved_last<T: Clone>(list: &[T], place: usize) -> Vec<T> {
+    let mut list = list.to_vec();
+    list[place..].rotate_left(1);
+    list
 }
 
 fn positions_in(block: Blk) -> Positions {

@@ -22,6 +22,7 @@
 //! An epilogue moves to the last operation, which reads its inputs in their order.
 
 use super::{Limits, MAX_ELEMENTS, Product, scratch};
+use crate::tile::moved_last;
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
@@ -196,13 +197,6 @@ fn without_tests(product: &Product, masked: Var, limits: Limits) -> Option<Plan>
         }
     }
     Some(Plan { last_dims, inputs })
-}
-
-/// A list with one element at the end.
-fn moved_last<T: Clone>(list: &[T], place: usize) -> Vec<T> {
-    let mut list = list.to_vec();
-    list[place..].rotate_left(1);
-    list
 }
 
 /// A copy of a tensor with one dimension as the last one.
