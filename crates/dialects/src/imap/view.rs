@@ -307,7 +307,7 @@ impl<'c> View<'c> {
 
     /// Builds an operation of the kind of another one, with an epilogue if that has one. It has the
     /// same scanned dimension variable and promises.
-    pub(crate) fn build_like(
+    pub fn build_like(
         &self,
         ir: &tc_ir::Context,
         builder: &Builder<'c>,

@@ -1,9 +1,9 @@
-//! An `imap.generic` taken apart for fusion.
+//! An operation with maps taken apart for fusion.
 
 use melior::ir::{Attribute, ValueLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    imap::{Access, Generic, Indexed, Runtime, View, extents::reaches_all},
+    imap::{Access, AnyIndexed, Indexed, Runtime, Scatter, View, extents::reaches_all},
     mlir::{self, Blk, Op},
 };
 use tc_ir::{
@@ -13,12 +13,13 @@ use tc_ir::{
 
 /// An operation taken apart. Its accesses use no variable that has one value.
 pub(super) struct Candidate<'c> {
-    pub(super) generic: Generic<'c>,
+    pub(super) generic: AnyIndexed<'c>,
     pub(super) view: View<'c>,
 }
 
 impl<'c> Candidate<'c> {
-    pub(super) fn new(ir: &Context, generic: Generic<'c>) -> Self {
+    pub(super) fn new(ir: &Context, generic: impl Into<AnyIndexed<'c>>) -> Self {
+        let generic = generic.into();
         let mut view = View::of(ir, generic);
         let fixed: HashMap<Var, Expr> = view
             .domain
@@ -46,7 +47,7 @@ impl<'c> Candidate<'c> {
     }
 
     /// The numbers of the inputs that read the result of another operation.
-    pub(super) fn reads_of(&self, producer: Generic<'c>) -> Vec<usize> {
+    pub(super) fn reads_of(&self, producer: AnyIndexed<'c>) -> Vec<usize> {
         let inputs = self.view.inputs.iter().enumerate();
         let is_read = |access: &Access<'c>| mlir::defining_op(access.value) == Some(producer.op());
         inputs.filter(|(_, access)| is_read(access)).map(|(number, _)| number).collect()
@@ -96,6 +97,11 @@ impl<'c> Candidate<'c> {
         let (arguments, yielded) = (mlir::arguments(body), mlir::operands(mlir::terminator(body)));
         let is_copy = arguments == yielded && mlir::ops(body).len() == 1 && arguments.len() == 1;
         is_copy && self.view.inputs.iter().all(|it| it.guard.is_empty() || it.fill == constant)
+    }
+
+    /// Whether it updates elements at places that it reads.
+    pub(super) fn is_scatter(&self) -> bool {
+        Scatter::cast(self.generic.op()).is_some()
     }
 
     pub(super) fn is_reduction(&self) -> bool {

@@ -18,11 +18,14 @@ use tc_ir::{
     map::IndexingMap,
 };
 
+/// An update of a scatter computes less than this: a division or a function takes vectors to be fast.
+const MAX_UPDATE: usize = 8;
+
 /// Decides whether a producer is to be computed where a consumer reads it. With `duplicates`, several consumers may
 /// compute it: a consumer has its final form only once nothing else can be fused.
 pub(super) fn plan<'c, 'i>(
     ir: &'i Context,
-    consumer: Generic<'c>,
+    consumer: AnyIndexed<'c>,
     producer: Generic<'c>,
     (model, duplicates): (&dyn CostModel, bool),
 ) -> Result<Composition<'c, 'i>, Rejection> {
@@ -52,9 +55,9 @@ pub(super) fn long_exponentials<'c>(
     let stored = producers.into_iter().find(|it| {
         it.op().block() == sum.op().block()
             && it.accumulators().is_empty()
-            && maximum_below(*it).is_some()
+            && maximum_below((*it).into()).is_some()
     });
-    let maximum = maximum_below(stored.unwrap_or(sum))?;
+    let maximum = maximum_below(stored.unwrap_or(sum).into())?;
     let view = Candidate::new(ir, maximum).view;
     let mut extents = view.domain.ranges.iter().map(|it| it.constant_interval(ir)?.num_members());
     let values = extents.try_fold(1, |values: u64, extent| Some(values.saturating_mul(extent?)));
@@ -71,8 +74,8 @@ pub(super) fn long_exponentials<'c>(
 /// Decides whether a producer can be computed again where a consumer reads it. Products read elements too often for that.
 pub(super) fn plan_copy<'c, 'i>(
     ir: &'i Context,
-    consumer: Generic<'c>,
-    producer: Generic<'c>,
+    consumer: AnyIndexed<'c>,
+    producer: AnyIndexed<'c>,
     model: &dyn CostModel,
 ) -> Result<Composition<'c, 'i>, Rejection> {
     let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));
@@ -200,7 +203,13 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
 fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> {
     let (ir, consumer, producer) = (it.ir, &it.consumer, &it.producer);
     match it.form {
-        Form::Producer => check_recompute(ir, consumer, producer, &it.reads, model)?,
+        Form::Producer => {
+            check_recompute(ir, consumer, producer, &it.reads, model)?;
+            let work = body_work(producer.generic.body());
+            if consumer.is_scatter() && MAX_UPDATE <= work {
+                return Err(Rejection::ScalarUpdates(work));
+            }
+        }
         Form::Epilogue => {
             let results = mlir::results(producer.generic.op());
             let read = streams(ir, consumer, &|_| None).into_iter();
@@ -238,7 +247,7 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
 
 /// All uses of the producer have to be plain reads of operations, and of this one alone
 /// unless the producer is computed again elsewhere too.
-fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), Rejection> {
+fn check_uses<'c>(consumer: AnyIndexed<'c>, producer: AnyIndexed<'c>) -> Result<(), Rejection> {
     for (user, _) in mlir::uses(mlir::result(producer.op(), 0)) {
         if user == consumer.op() {
             continue;
@@ -291,10 +300,10 @@ fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, model: &dyn 
         recomputed: 0,
     };
     for user in consumers {
-        let Some(generic) = Generic::cast(user) else { return false };
-        let operands = generic.inputs();
+        let Some(reader) = AnyIndexed::cast(user) else { return false };
+        let operands = reader.inputs();
         change.recomputed += inputs.iter().filter(|input| !operands.contains(input)).count();
-        if plan_copy(ir, generic, producer.generic, model).is_err() {
+        if plan_copy(ir, reader, producer.generic, model).is_err() {
             return false;
         }
     }

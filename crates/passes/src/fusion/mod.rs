@@ -1,20 +1,20 @@
 //! `imap-fuse`: composes a producer's indexing maps into those of its consumer.
 //!
-//! Three rewrites come first, tried on every pair of an `imap.generic` and one in the same block whose result it
-//! reads, in bodies of loops and branches too, last consumers first, until neither applies:
+//! Three rewrites come first, tried on every pair of an operation and an `imap.generic` in the same block whose result it
+//! reads, in bodies of loops and branches too, last consumers first, until none applies:
 //!
 //! * **Producer into consumer.** A producer without reductions is computed where it is
 //!   read: with `f` the consumer's map to the intermediate tensor and `o` the producer's
 //!   map to it, an input of the producer with map `g` becomes an input of the consumer
-//!   with map `g . inverse(o) . f`. One copy of the body per distinct `f`.
+//!   with map `g . inverse(o) . f`. One copy of the body per distinct `f`. A scatter takes in a few operations per update.
 //! * **Epilogue.** A consumer without reductions, which reads each element of a reduction's
 //!   result once, becomes the epilogue of the reduction.
 //! * **Fold of a fold.** Two sums, one of the results of the other one, are one sum, as are two maxima and so on. A
 //!   product stays, because its register blocks read each factor for several results.
 //!
-//! Results are unchanged, except that a fold of a fold rounds in another order: the same operations happen in the same
-//! order per element, nothing is computed that the producer does not compute, and memory that it reads does not change
-//! before the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
+//! A fold of a fold rounds in another order, which `strict-fp` forbids. Otherwise results are unchanged: the same operations
+//! happen in the same order per element, nothing is computed that the producer does not compute, and memory that it reads
+//! does not change before the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
 //! the work of its body times the number of reads stays within `max-recompute`. One whose result
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
 //! reads fewer elements than it writes, is computed by each of its readers. So is, once nothing else can be
@@ -30,7 +30,8 @@
 //! Before the last one, with `max-row`, for a softmax of rows that no tile holds:
 //!
 //! * **Rescale.** The maximum `m` of `x` and the sum of `exp(x - m)` become one fold, of which the combiner multiplies the
-//!   sum of the smaller maximum by `exp(old - new)`. Other readers compute the exponentials again.
+//!   sum of the smaller maximum by `exp(old - new)`. Other readers compute the exponentials again. It rounds in another
+//!   order, too.
 //!
 //! A fold of one value per point becomes an operation without reductions first.
 //! A fold that has the same value along a dimension, as a product with a broadcast tensor has once that is composed
@@ -87,7 +88,7 @@ use legality::{Composition, Rejection, rescale};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use tc_dialects::{
-    imap::{Accumulator, Generic, Indexed},
+    imap::{Accumulator, AnyIndexed, Generic, Indexed},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, records_remarks, remark},
@@ -197,6 +198,11 @@ fn generics<'c>(block: Blk<'c>) -> Vec<Generic<'c>> {
     mlir::ops(block).into_iter().filter_map(Generic::cast).collect()
 }
 
+/// The operations with maps of a block.
+fn consumers<'c>(block: Blk<'c>) -> Vec<AnyIndexed<'c>> {
+    mlir::ops(block).into_iter().filter_map(AnyIndexed::cast).collect()
+}
+
 /// The blocks inside of a block, and itself, that have operations to fuse.
 fn blocks_to_fuse<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     if !generics(block).is_empty() {
@@ -259,7 +265,7 @@ impl Remarks<'_> {
     /// Emits the remark of a rewrite, at the operation that it made.
     fn passed(
         self,
-        op: Generic,
+        op: AnyIndexed,
         name: &str,
         arguments: impl FnOnce() -> Vec<(&'static str, String)>,
     ) {
@@ -304,7 +310,7 @@ fn merge_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn Cos
         if let Some(merge) = found {
             let merged = merge.apply();
             let results = || mlir::results(merged.op()).len().to_string();
-            remarks.passed(merged, "merged", || vec![("Results", results())]);
+            remarks.passed(merged.into(), "merged", || vec![("Results", results())]);
             pending.push(merged);
             num_merged += 1;
             continue;
@@ -333,7 +339,7 @@ fn rescale_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn C
         let is_stored = exponentials.op() != sum.op();
         match rescale_sum(ir, sum, exponentials, model) {
             Ok(fold) => {
-                remarks.passed(fold, "rescaled", || vec![("Map", first_map(ir, fold))]);
+                remarks.passed(fold.into(), "rescaled", || vec![("Map", first_map(ir, fold))]);
                 num_rescaled += 1;
                 let is_known = |it: &Generic| it.op() == exponentials.op();
                 if is_stored && !all_stored.iter().any(is_known) {
@@ -362,7 +368,7 @@ fn rescale_sum<'c>(
     if exponentials.op() == sum.op() {
         return Ok(rescale(ir, Candidate::new(ir, sum))?.apply(ir));
     }
-    let whole = plan_copy(ir, sum, exponentials, model)?.build();
+    let whole = plan_copy(ir, sum.into(), exponentials.into(), model)?.build();
     match rescale(ir, Candidate::new(ir, whole)) {
         Ok(rescaling) => {
             mlir::replace(sum.op(), &mlir::results(whole.op()));
@@ -380,10 +386,10 @@ fn copy_into_readers<'c>(ir: &Context, producer: Generic<'c>, model: &dyn CostMo
     let result = mlir::result(producer.op(), 0);
     let next = || {
         let mut readers =
-            mlir::uses(result).into_iter().filter_map(|(user, _)| Generic::cast(user));
+            mlir::uses(result).into_iter().filter_map(|(user, _)| AnyIndexed::cast(user));
         readers.find_map(|reader| {
             let plan = (reader.op().block() == producer.op().block())
-                .then(|| plan_copy(ir, reader, producer, model).ok());
+                .then(|| plan_copy(ir, reader, producer.into(), model).ok());
             Some((reader, plan??))
         })
     };
@@ -430,23 +436,24 @@ fn fuse_all<'c>(
     let mut num_fused = 0;
     // Consumers from the last to the first. A consumer that took in a producer is looked at
     // again, because it has new producers.
-    let mut pending = generics(block);
+    let mut pending = consumers(block);
     while let Some(consumer) = pending.pop() {
-        if let Some(map) = unfold::unfold(ir, consumer) {
+        let generic = Generic::cast(consumer.op());
+        if let Some(map) = generic.and_then(|it| unfold::unfold(ir, it)) {
             mlir::replace(consumer.op(), &mlir::results(map.op()));
-            remarks.passed(map, "unfolded", || vec![("Map", first_map(ir, map))]);
-            pending.push(map);
+            remarks.passed(map.into(), "unfolded", || vec![("Map", first_map(ir, map))]);
+            pending.push(map.into());
             continue;
         }
-        if let Some((fold, copies)) = narrow::narrow(ir, consumer) {
+        if let Some((fold, copies)) = generic.and_then(|it| narrow::narrow(ir, it)) {
             let result = mlir::result(copies.op(), 0);
             mlir::replace(consumer.op(), &[result]);
-            remarks.passed(fold, "narrowed", || vec![("Map", first_map(ir, copies))]);
-            pending.extend([fold, copies]);
+            remarks.passed(fold.into(), "narrowed", || vec![("Map", first_map(ir, copies))]);
+            pending.extend([fold, copies].map(AnyIndexed::from));
             // Its readers can copy the result themselves.
             for (user, _) in mlir::uses(result) {
                 let reader =
-                    Generic::cast(user).filter(|it| it.op().block() == copies.op().block());
+                    AnyIndexed::cast(user).filter(|it| it.op().block() == copies.op().block());
                 let reader = reader.filter(|it| pending.iter().all(|other| other.op() != it.op()));
                 pending.extend(reader);
             }
@@ -474,7 +481,7 @@ fn fuse_all<'c>(
 /// The first producer that can be fused into a consumer, and how.
 fn find_fusion<'c, 'i>(
     ir: &'i Context,
-    consumer: Generic<'c>,
+    consumer: AnyIndexed<'c>,
     costs: (&dyn CostModel, bool),
 ) -> Option<(Generic<'c>, Composition<'c, 'i>)> {
     producers(consumer)
@@ -484,7 +491,7 @@ fn find_fusion<'c, 'i>(
 
 /// The operations of its block whose results a consumer reads, each once. What is calculated before
 /// a loop is not calculated again in each of its iterations.
-fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
+fn producers<'c>(consumer: AnyIndexed<'c>) -> Vec<Generic<'c>> {
     let mut found: Vec<Generic> = Vec::new();
     let parent = mlir::parent(consumer.op());
     for value in mlir::operands(consumer.op()) {
@@ -505,7 +512,7 @@ fn report_missed<'c>(
     remarks: Remarks,
     costs: (&dyn CostModel, bool),
 ) {
-    for consumer in generics(block) {
+    for consumer in consumers(block) {
         for producer in producers(consumer) {
             let Err(rejection) = plan(ir, consumer, producer, costs) else { continue };
             remarks.emit(RemarkKind::Missed, consumer.op().location(), "apart", || {
@@ -522,7 +529,7 @@ fn report_missed<'c>(
 
 fn describe_maps<'c>(
     ir: &Context,
-    consumer: Generic<'c>,
+    consumer: AnyIndexed<'c>,
     producer: Generic<'c>,
 ) -> (String, String) {
     let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));

@@ -284,7 +284,7 @@ impl<'c> PlanBuilder<'_> {
             let mut seen = Vec::new();
             for value in mlir::operands(op) {
                 if !seen.contains(&value) {
-                    self.connect(value, node, Generic::cast(op));
+                    self.connect(value, node, AnyIndexed::cast(op));
                     seen.push(value);
                 }
             }
@@ -301,7 +301,7 @@ impl<'c> PlanBuilder<'_> {
     }
 
     /// Connects the node that makes a value with one that takes it, if there is one.
-    fn connect(&mut self, value: Val<'c>, reader: NodeIndex, consumer: Option<Generic<'c>>) {
+    fn connect(&mut self, value: Val<'c>, reader: NodeIndex, consumer: Option<AnyIndexed<'c>>) {
         let Some(source) = self.nodes.get(&mlir::value_key(value)).copied() else { return };
         let producer = mlir::defining_op(value).and_then(Generic::cast);
         let rejection = match (producer, consumer) {

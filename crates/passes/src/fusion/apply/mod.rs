@@ -10,7 +10,7 @@ use super::{
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    imap::{self, Access, Generic, Indexed, Inside, Runtime, View, verify::index_variable},
+    imap::{self, Access, AnyIndexed, Indexed, Inside, Runtime, View, verify::index_variable},
     mlir::{self, Blk, Builder, Val, ValueMap},
 };
 use tc_ir::{
@@ -230,7 +230,7 @@ impl Copied {
 }
 
 impl<'c, 'i> Composition<'c, 'i> {
-    pub(super) fn build(self) -> Generic<'c> {
+    pub(super) fn build(self) -> AnyIndexed<'c> {
         match self.form {
             Form::Epilogue => self.build_epilogue(),
             Form::Producer | Form::Fold => self.build_producer(),
@@ -290,7 +290,7 @@ impl<'c, 'i> Composition<'c, 'i> {
         conditions
     }
 
-    fn build_producer(self) -> Generic<'c> {
+    fn build_producer(self) -> AnyIndexed<'c> {
         let ir = self.ir;
         let consumer = &self.consumer;
         let mut frame = Frame::of(ir, consumer);
@@ -319,7 +319,7 @@ impl<'c, 'i> Composition<'c, 'i> {
         let conditions = self.conditions(bodies.values());
         let outputs = &consumer.view.outputs;
         let (view, kept) = frame.view(outputs, consumer, epilogue, &conditions);
-        let fused = view.build(ir, &builder, epilogue);
+        let fused = view.build_like(ir, &builder, consumer.generic);
         let num_folded = view.accumulators.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
         let epilogues = [(consumer.generic.epilogue(), fused.epilogue(), num_folded)];
@@ -355,7 +355,7 @@ impl<'c, 'i> Composition<'c, 'i> {
         fused
     }
 
-    fn build_epilogue(self) -> Generic<'c> {
+    fn build_epilogue(self) -> AnyIndexed<'c> {
         let ir = self.ir;
         let (consumer, producer) = (&self.consumer, &self.producer);
         let mut frame = Frame::of(ir, consumer);
@@ -373,7 +373,7 @@ impl<'c, 'i> Composition<'c, 'i> {
         let builder = self.builder();
         let conditions = self.conditions(std::iter::once(&copied));
         let (view, kept) = frame.view(&consumer.view.outputs, producer, true, &conditions);
-        let fused = view.build(ir, &builder, true);
+        let fused = AnyIndexed::from(view.build(ir, &builder, true));
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
         let new_arguments = mlir::arguments(fused.body());

@@ -3,7 +3,9 @@
 use super::super::{legality::Rescaling, narrow::copy_body};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{self, Access, Accumulator, CombinerKind, Generic, Indexed, Start, build_yield},
+    imap::{
+        self, Access, Accumulator, AnyIndexed, CombinerKind, Generic, Indexed, Start, build_yield,
+    },
     mlir::{self, Builder, Val, ValueMap},
 };
 use tc_ir::Context;
@@ -11,7 +13,7 @@ use tc_ir::Context;
 impl<'c> Rescaling<'c> {
     /// Builds the fold in the place of the maximum, and puts it in the place of both.
     pub(in crate::fusion) fn apply(self, ir: &Context) -> Generic<'c> {
-        let [maximum, sum] = [self.maximum.generic, self.sum].map(Generic::op);
+        let [maximum, sum] = [self.maximum.generic, self.sum].map(AnyIndexed::op);
         self.hoisted.iter().for_each(|op| mlir::move_before(*op, maximum));
         let builder = Builder::before(maximum);
         let location = imap::fused_location(builder.context, sum.location(), maximum.location());

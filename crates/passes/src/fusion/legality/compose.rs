@@ -11,7 +11,7 @@ use crate::fusion::{
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Indexed, extents::shifted_dim, verify::index_variable},
+    imap::{Access, Indexed, Scan, extents::shifted_dim, verify::index_variable},
     mlir::{self, Blk, Val},
 };
 use tc_ir::{
@@ -26,6 +26,19 @@ pub(in crate::fusion) fn check_reads(
     producer: &Candidate,
     reads: &[usize],
 ) -> Result<(), Rejection> {
+    if Scan::cast(consumer.generic.op()).is_some() {
+        return Err(Rejection::Scan);
+    }
+    if consumer.is_scatter() {
+        let inits = consumer.view.inits();
+        let is_updated = |access: &Access| inits.contains(&access.value);
+        if producer.is_reduction() {
+            return Err(Rejection::FoldInScatter);
+        }
+        if producer.view.accesses().any(is_updated) {
+            return Err(Rejection::ReadsUpdated);
+        }
+    }
     if mlir::results(consumer.generic.op()).len() != consumer.view.outputs.len() {
         return Err(Rejection::Buffers);
     }

@@ -3,7 +3,7 @@
 use super::Rejection;
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, Indexed},
+    imap::{AnyIndexed, Indexed},
     mlir::{self, Op, Val},
 };
 
@@ -56,8 +56,8 @@ fn own_memory_use(op: Op) -> MemoryUse {
 
 /// Fusion moves the reads of the producer to the consumer: no memory may change on the way.
 pub(super) fn check_memory<'c>(
-    consumer: Generic<'c>,
-    producer: Generic<'c>,
+    consumer: AnyIndexed<'c>,
+    producer: AnyIndexed<'c>,
 ) -> Result<(), Rejection> {
     match memory_use(producer.op()) {
         MemoryUse::None => return Ok(()),

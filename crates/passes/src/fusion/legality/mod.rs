@@ -101,6 +101,18 @@ pub enum Rejection {
     /// The second operation reads other elements of the first one than those of its own point.
     #[error("the consumer reads other elements of the result than the one of its own point")]
     OtherElements,
+    /// The consumer is a scan.
+    #[error("a scan reads its values from a tensor")]
+    Scan,
+    /// The consumer is a scatter.
+    #[error("the producer is a reduction, and the consumer a scatter")]
+    FoldInScatter,
+    /// A scatter would read the tensor that it updates.
+    #[error("the scatter updates a tensor that the producer reads")]
+    ReadsUpdated,
+    /// A scatter does its updates one after the other, without vectors.
+    #[error("the updates of a scatter would compute {0} operations each, without vectors")]
+    ScalarUpdates(usize),
     /// A map form cannot store in a fold.
     #[error("the producer stores its result, which a fold cannot do for each of its points")]
     StoredInFold,

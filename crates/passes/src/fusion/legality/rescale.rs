@@ -7,7 +7,7 @@ use crate::fusion::{candidate::Candidate, narrow::has};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{Access, CombinerKind, Generic, Indexed, Start, View},
+    imap::{Access, AnyIndexed, CombinerKind, Generic, Indexed, Start, View},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{
@@ -19,7 +19,7 @@ use tc_ir::{
 /// A maximum and a sum that may become one fold.
 pub(in crate::fusion) struct Rescaling<'c> {
     pub(in crate::fusion) maximum: Candidate<'c>,
-    pub(in crate::fusion) sum: Generic<'c>,
+    pub(in crate::fusion) sum: AnyIndexed<'c>,
     /// The accesses of the sum over the variables of the maximum.
     pub(in crate::fusion) inputs: Vec<Access<'c>>,
     pub(in crate::fusion) output: Access<'c>,
@@ -57,7 +57,7 @@ impl<'c> Exponential<'c> {
 }
 
 /// The maximum `m` of which a body yields `exp(x - m)`.
-pub(in crate::fusion) fn maximum_below<'c>(generic: Generic<'c>) -> Option<Generic<'c>> {
+pub(in crate::fusion) fn maximum_below<'c>(generic: AnyIndexed<'c>) -> Option<Generic<'c>> {
     let shift = *generic.inputs().get(Exponential::of(generic.body())?.shift)?;
     let fold = mlir::defining_op(shift).and_then(Generic::cast)?;
     let is_maximum = matches!(fold.accumulators()[..], [it] if it.kind == CombinerKind::MaximumF);
@@ -152,8 +152,8 @@ fn rename(ir: &Context, maximum: &View, sum: &View) -> Option<Vec<Expr>> {
 
 /// Whether values of the bodies of two operations with the same points are equal: the same operations on the same elements.
 fn is_same<'c>(
-    (first, a, x): (&View<'c>, Generic<'c>, Val<'c>),
-    (second, b, y): (&View<'c>, Generic<'c>, Val<'c>),
+    (first, a, x): (&View<'c>, AnyIndexed<'c>, Val<'c>),
+    (second, b, y): (&View<'c>, AnyIndexed<'c>, Val<'c>),
     known: &mut HashMap<[usize; 2], bool>,
 ) -> bool {
     if x == y {
@@ -165,7 +165,7 @@ fn is_same<'c>(
     }
     let same = match (mlir::defining_op(x), mlir::defining_op(y)) {
         (Some(p), Some(q)) => {
-            let is_inside = |op: Op, it: Generic| {
+            let is_inside = |op: Op, it: AnyIndexed| {
                 op.block().map(mlir::block_ref) == Some(it.body()) || mlir::is(op, "arith.constant")
             };
             let mut operands = mlir::operands(p).into_iter().zip(mlir::operands(q));
