@@ -1,6 +1,11 @@
 //! Targets: machines, their costs, and the pipelines that lower programs to them.
 
-use std::{fmt::Write as _, fs, path::Path, thread};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    thread,
+};
 
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;
@@ -139,6 +144,8 @@ pub struct Codegen {
     pub profile: bool,
     /// Whether the names of loaded functions are written for `perf`.
     pub perf_map: bool,
+    /// The folder where the target `cpu` keeps the objects of loaded code for later processes; `None` for no cache.
+    pub cache: Option<PathBuf>,
 }
 
 impl Codegen {
@@ -153,6 +160,7 @@ impl Codegen {
             compile_threads,
             profile: false,
             perf_map: false,
+            cache: None,
         }
     }
 }

@@ -166,6 +166,7 @@ pub struct Compiled {
     signatures: Vec<Signature>,
     code: Arc<dyn Code>,
     llvm_time: Duration,
+    cache_hits: usize,
 }
 
 impl Compiled {
@@ -174,12 +175,22 @@ impl Compiled {
     /// # Safety
     /// The functions must have the signatures: calls rely on them.
     pub unsafe fn new(signatures: Vec<Signature>, code: Arc<dyn Code>) -> Self {
-        Self { signatures, code, llvm_time: Duration::ZERO }
+        Self { signatures, code, llvm_time: Duration::ZERO, cache_hits: 0 }
     }
 
     /// The same code, which LLVM took so long to generate and load.
     pub(crate) fn with_llvm_time(self, llvm_time: Duration) -> Self {
         Self { llvm_time, ..self }
+    }
+
+    /// The same code, so many objects of which were in the cache.
+    pub(crate) fn with_cache_hits(self, cache_hits: usize) -> Self {
+        Self { cache_hits, ..self }
+    }
+
+    /// The number of objects of the code that were in the cache.
+    pub fn cache_hits(&self) -> usize {
+        self.cache_hits
     }
 
     /// How long LLVM took for the code, from its translation to LLVM IR until it was loaded; zero if that was not

@@ -84,6 +84,14 @@ pub enum Error {
         /// The reason.
         error: String,
     },
+    /// The folder of [`Codegen::cache`] cannot be made, or others could put code there.
+    #[error("cannot keep code in '{folder}': {reason}")]
+    Cache {
+        /// The folder.
+        folder: String,
+        /// The reason.
+        reason: String,
+    },
     /// The OpenMP runtime is missing.
     #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
     OpenMp {

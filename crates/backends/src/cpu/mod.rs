@@ -21,6 +21,7 @@ use crate::{
 use melior::ir::Module;
 use std::{
     collections::HashSet,
+    path::PathBuf,
     sync::{Arc, Once},
     time::{Duration, Instant},
 };
@@ -231,9 +232,9 @@ impl<'c> Lowered<'c> {
         module.add_entries(&names)?;
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         let parts = llvm::Parts::of(module)?;
-        let Codegen { threads, compile_threads, perf_map, .. } = codegen;
+        let Codegen { threads, compile_threads, perf_map, cache, .. } = codegen;
         let time = start.elapsed();
-        Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map, time })
+        Ok(Program { signatures, parts, kernels, threads, compile_threads, perf_map, cache, time })
     }
 }
 
@@ -246,6 +247,7 @@ pub struct Program {
     threads: usize,
     compile_threads: usize,
     perf_map: bool,
+    cache: Option<PathBuf>,
     /// How long LLVM took until here.
     time: Duration,
 }
@@ -277,8 +279,8 @@ impl Artifact for Program {
 
     fn load(&self) -> Result<Compiled, Error> {
         let start = Instant::now();
-        let emit = |part: &llvm::Module| part.emit(llvm::Artifact::Object);
-        let objects = self.parts.each(self.compile_threads, emit)?;
+        let cache = self.cache.as_deref().map(llvm::Cache::open).transpose()?;
+        let (objects, num_cached) = self.parts.objects(self.compile_threads, cache.as_ref())?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
         let kernels = self.kernels.as_deref();
         let code = Arc::new(code::Loaded::new(&objects, &names, kernels, self.threads)?);
@@ -287,7 +289,7 @@ impl Artifact for Program {
         }
         // SAFETY: the entries of the functions were generated for these signatures.
         let compiled = unsafe { Compiled::new(self.signatures.clone(), code) };
-        Ok(compiled.with_llvm_time(self.time + start.elapsed()))
+        Ok(compiled.with_llvm_time(self.time + start.elapsed()).with_cache_hits(num_cached))
     }
 }
 

@@ -4,7 +4,10 @@
 //! The first part also contains all other functions. Every part contains its own copies of constants and built-ins. The
 //! division depends only on the module, so the generated code does not depend on the number of threads.
 
-use super::{CodeGenerator, Context, Module, OwnedModule, instructions, link, name, read_lazily};
+use super::{
+    Artifact, Cache, CodeGenerator, Context, Module, OwnedModule, cache::Key, instructions, link,
+    name, read_lazily,
+};
 use crate::backend::Error;
 use llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility,
@@ -47,10 +50,25 @@ impl Part {
 
     fn optimized(&mut self) -> Result<&Module, Error> {
         if !self.is_optimized {
-            self.module.optimize()?;
+            self.module.run_passes()?;
             self.is_optimized = true;
         }
         Ok(&self.module)
+    }
+
+    /// The object, and whether it was in the cache.
+    fn object(&mut self, cache: Option<&Cache>) -> Result<(Vec<u8>, bool), Error> {
+        // Keys are of modules that are not optimized.
+        let cache = cache.filter(|_| !self.is_optimized);
+        let entry = cache.map(|cache| (cache, Key::of(&self.module)));
+        if let Some(object) = entry.and_then(|(cache, key)| cache.get(&key)) {
+            return Ok((object, true));
+        }
+        let object = self.optimized()?.emit(Artifact::Object)?;
+        if let Some((cache, key)) = entry {
+            cache.put(&key, &object);
+        }
+        Ok((object, false))
     }
 }
 
@@ -59,7 +77,8 @@ impl Parts {
     ///
     /// # Errors
     /// LLVM cannot read its own bitcode.
-    pub fn of(module: Module) -> Result<Self, Error> {
+    pub fn of(mut module: Module) -> Result<Self, Error> {
+        module.prepare();
         let functions = module.functions().into_iter().filter(|it| is_divisible(*it));
         let mut sizes: Vec<_> = functions.map(|it| (instructions(it).len(), it)).collect();
         let total: usize = sizes.iter().map(|(size, _)| size).sum();
@@ -111,14 +130,28 @@ impl Parts {
         self.0.len()
     }
 
-    /// Does some work on each optimized part, in so many threads. The results are in the order of the parts.
+    /// The objects of the parts, made by so many threads, and how many of them were in the cache.
     ///
     /// # Errors
-    /// The first error of the work.
-    pub fn each<T: Send>(
+    /// LLVM rejects a part.
+    pub fn objects(
         &self,
         threads: usize,
-        work: impl Fn(&Module) -> Result<T, Error> + Sync,
+        cache: Option<&Cache>,
+    ) -> Result<(Vec<Vec<u8>>, usize), Error> {
+        let objects = self.each(threads, |part| part.object(cache))?;
+        let num_cached = objects.iter().filter(|(_, is_cached)| *is_cached).count();
+        if let Some(cache) = cache.filter(|_| num_cached < objects.len()) {
+            cache.trim();
+        }
+        Ok((objects.into_iter().map(|(object, _)| object).collect(), num_cached))
+    }
+
+    /// Does some work on each part, in so many threads. The results are in the order of the parts.
+    fn each<T: Send>(
+        &self,
+        threads: usize,
+        work: impl Fn(&mut Part) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         let next = AtomicUsize::new(0);
         let run = || {
@@ -126,7 +159,7 @@ impl Parts {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(part) = self.0.get(number) else { return done };
-                done.push((number, lock(part).optimized().and_then(&work)));
+                done.push((number, work(&mut lock(part))));
             }
         };
         let mut done = thread::scope(|scope| {
@@ -154,7 +187,7 @@ impl Parts {
         threads: usize,
         work: impl FnOnce(&Module) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.each(threads, |_| Ok(()))?;
+        self.each(threads, |part| part.optimized().map(drop))?;
         let [first, rest @ ..] = &self.0[..] else { unreachable!("a module has a part") };
         if rest.is_empty() {
             return work(&lock(first).module);
@@ -218,15 +251,15 @@ fn is_divisible(function: LLVMValueRef) -> bool {
 }
 
 /// A module as LLVM stores it.
-struct Bitcode(LLVMMemoryBufferRef);
+pub(super) struct Bitcode(LLVMMemoryBufferRef);
 
 impl Bitcode {
-    fn of(module: &Module) -> Self {
+    pub fn of(module: &Module) -> Self {
         // SAFETY: the module is alive.
         Self(unsafe { LLVMWriteBitcodeToMemoryBuffer(module.raw.0) })
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer has this size.
         unsafe {
             let start = LLVMGetBufferStart(self.0).cast::<u8>();

@@ -2,11 +2,13 @@
 //!
 //! Calls of LLVM's C API are here and in `cpu/` only. What this module exports is safe.
 
+mod cache;
 mod divide;
 mod machine;
 mod pipeline;
 mod substitute;
 
+pub(crate) use cache::Cache;
 pub(crate) use divide::Parts;
 
 use crate::backend::Error;
@@ -51,6 +53,16 @@ pub(crate) enum Artifact {
     Object,
 }
 
+/// The options of LLVM that [`initialize`] sets.
+const OPTIONS: &[&CStr] = &[
+    c"-vectorize-slp=false",
+    // Wider integers would be divided and converted by functions of a library.
+    c"-expand-div-rem-bits=64",
+    c"-expand-fp-convert-bits=64",
+    c"-unroll-peel-max-count=0",
+    c"-disable-spill-fusing",
+];
+
 /// Sets LLVM up, once for the process.
 ///
 /// Vectorization of straight-line code is switched off: it builds vectors of truth values from
@@ -72,15 +84,7 @@ pub(crate) fn initialize() {
         LLVM_InitializeAllTargetMCs();
         LLVM_InitializeAllAsmPrinters();
         LLVM_InitializeAllAsmParsers();
-        let options = [
-            c"tc".as_ptr(),
-            c"-vectorize-slp=false".as_ptr(),
-            // Wider integers would be divided and converted by functions of a library.
-            c"-expand-div-rem-bits=64".as_ptr(),
-            c"-expand-fp-convert-bits=64".as_ptr(),
-            c"-unroll-peel-max-count=0".as_ptr(),
-            c"-disable-spill-fusing".as_ptr(),
-        ];
+        let options: Vec<_> = [c"tc"].iter().chain(OPTIONS).map(|it| it.as_ptr()).collect();
         LLVMParseCommandLineOptions(options.len() as c_int, options.as_ptr(), ptr::null());
     });
 }
@@ -706,6 +710,12 @@ impl Module {
 
     /// Runs LLVM's optimizations for speed.
     pub fn optimize(&mut self) -> Result<(), Error> {
+        self.prepare();
+        self.run_passes()
+    }
+
+    /// Says for which processor the functions are, and avoids mistakes of LLVM's passes.
+    fn prepare(&mut self) {
         let attributes = [
             ("target-cpu", self.target.cpu.as_str()),
             ("target-features", self.target.features.as_str()),
@@ -737,6 +747,18 @@ impl Module {
         if !self.target.is_gpu() {
             self.hide_sign_bits();
         }
+    }
+
+    /// LLVM's passes, as text.
+    fn passes(&self) -> String {
+        match self.target.is_gpu() {
+            true => "globaldce,always-inline,default<O3>".to_string(),
+            false => pipeline::for_loop_nests(),
+        }
+    }
+
+    /// Runs LLVM's passes on a module that is [prepared](Self::prepare).
+    fn run_passes(&mut self) -> Result<(), Error> {
         self.verify()?;
         // SAFETY: module and generator are alive, the options are disposed of.
         let result = unsafe {
@@ -744,11 +766,7 @@ impl Module {
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
-            let passes = match self.target.is_gpu() {
-                true => "globaldce,always-inline,default<O3>",
-                false => &pipeline::for_loop_nests(),
-            };
-            let passes = c_string(passes);
+            let passes = c_string(&self.passes());
             let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.generator.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)

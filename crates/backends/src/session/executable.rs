@@ -57,6 +57,11 @@ impl Executable {
         self.code.llvm_time()
     }
 
+    /// The number of objects of the code that were in the cache; see [`Codegen::cache`](tc_passes::target::Codegen).
+    pub fn cache_hits(&self) -> usize {
+        self.code.cache_hits()
+    }
+
     /// The results for inputs in the order of the program.
     ///
     /// # Errors
