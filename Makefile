@@ -15,6 +15,9 @@ SYSTEMS ?= 100000
 TARGET ?= map
 SECONDS ?= 60
 
+# Tests and benchmarks compile their programs.
+test random ptxas bench bench-index bench-hlo: export TC_CACHE := off
+
 .PHONY: help setup run test random random-maps random-systems fuzz math-accuracy ptxas lint docs bench bench-index bench-hlo
 
 help:

@@ -49,7 +49,11 @@ impl Times {
     /// The program fails, or the output is not a measurement.
     pub fn measure(tool: &Path, case: &Case, threads: usize) -> Result<Self, String> {
         let mut command = Command::new(tool);
-        command.args(&case.arguments).args(["--bench", "--json", "--threads"]);
+        command.env("TC_CACHE", "off").args(&case.arguments).args([
+            "--bench",
+            "--json",
+            "--threads",
+        ]);
         let output = command.arg(threads.to_string()).output();
         let output = output.map_err(|error| format!("{}: {error}", tool.display()))?;
         if !output.status.success() {

@@ -14,6 +14,7 @@ llvm_tools = os.path.join(os.environ.get("MLIR_SYS_220_PREFIX", "/usr/lib/llvm-2
 config.environment["PATH"] = os.pathsep.join(
     [os.environ["TC_TOOLS_DIR"], llvm_tools, config.environment.get("PATH", "")]
 )
+config.environment["TC_CACHE"] = "off"
 # ./bootstrap installs ptxas there.
 config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "../../target/python")
 config.substitutions.append(("%tools", os.environ["TC_TOOLS_DIR"]))

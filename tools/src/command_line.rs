@@ -3,7 +3,7 @@
 
 use clap::{Arg, Args, Parser, ValueEnum, error::ErrorKind};
 use std::{
-    fs, io,
+    env, fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::{ExitCode, exit},
@@ -152,6 +152,10 @@ pub struct Execution {
     /// Writes the names of compiled functions to /tmp/perf-PID.map, where 'perf report' looks for them.
     #[arg(long)]
     pub perf_map: bool,
+    /// Keeps machine code of the target 'cpu' in a folder, and loads it if it is there [default folder:
+    /// $XDG_CACHE_HOME/tc or ~/.cache/tc]. TC_CACHE=off in the environment switches this off.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true)]
+    pub cache: Option<Option<PathBuf>>,
     /// Prints the measurement as JSON; with '--device=emulator', the counts of each kernel.
     #[arg(long)]
     pub json: bool,
@@ -172,9 +176,13 @@ impl Execution {
     pub fn target(&self) -> Result<(&'static dyn Backend, Codegen), Error> {
         let (backend, mut codegen) = self.compilation.target()?;
         (codegen.profile, codegen.perf_map) = (self.profile, self.perf_map);
+        codegen.cache = self.cache_folder()?;
         let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
         if self.perf_map && codegen.machine.is_gpu() {
             return usage("'--perf-map' names functions of the target 'cpu' only");
+        }
+        if self.cache.is_some() && codegen.machine.is_gpu() {
+            return usage("'--cache' keeps code of the target 'cpu' only; remove it");
         }
         if self.profile && codegen.machine.is_gpu() {
             return usage(
@@ -200,6 +208,17 @@ impl Execution {
         }
     }
 
+    /// The folder of the cache, unless there is none or the environment switches it off.
+    fn cache_folder(&self) -> Result<Option<PathBuf>, Error> {
+        let is_off = env::var_os("TC_CACHE").is_some_and(|value| value == "off");
+        let Some(folder) = self.cache.as_ref().filter(|_| !is_off) else { return Ok(None) };
+        let folder = folder.clone().or_else(default_cache);
+        folder.map(Some).ok_or_else(|| {
+            let reason = "'--cache' finds no folder without $XDG_CACHE_HOME and $HOME";
+            Error::Usage(format!("{reason}; try '--cache=FOLDER'"))
+        })
+    }
+
     /// Whether the compiled program is measured.
     pub fn measures(&self) -> bool {
         self.bench || self.profile
@@ -218,6 +237,13 @@ impl Execution {
             _ => Ok(None),
         }
     }
+}
+
+/// The folder of the cache by the XDG Base Directory Specification, which ignores relative paths.
+fn default_cache() -> Option<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    Some(caches?.join("tc"))
 }
 
 /// Makes a folder, and those that it is in.

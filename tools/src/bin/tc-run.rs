@@ -192,6 +192,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             ("vector_length", lowered.padding.into()),
         ];
     }
+    if session.codegen().cache.is_some() {
+        more.push(("cache_hits", executable.cache_hits().into()));
+    }
     let profile = executable.profile().map(|it| Report::new(it, session.codegen()));
     if *json {
         let (name, threads) = (entry.name.as_str(), session.codegen().threads);
