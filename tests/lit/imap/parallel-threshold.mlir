@@ -25,6 +25,19 @@ func.func @too_little(%a: memref<999xf32>, %o: memref<999xf32>) {
   return
 }
 
+// A vector holds four times as many bytes as floats.
+// CHECK-LABEL: func.func @bytes(
+// CHECK-NOT:     scf.parallel
+// CHECK:         scf.for
+func.func @bytes(%a: memref<3999xi8>, %o: memref<3999xi8>) {
+  imap.generic (i) domain: i in [0, 3998] ins(%a[i] : memref<3999xi8>) outs(%o[i] : memref<3999xi8>) {
+  ^bb0(%x: i8):
+    %y = arith.addi %x, %x : i8
+    imap.yield %y : i8
+  }
+  return
+}
+
 // Functions are more work than additions.
 // CHECK-LABEL: func.func @function(
 // CHECK:         scf.parallel
@@ -39,8 +52,8 @@ func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
 
 // Work that depends on sizes is compared when the program runs.
 // CHECK-LABEL: func.func @dynamic(
-// CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 3.000000e+03 : f64
-// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 3.000000e+00 : f64
+// CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 1.200000e+04 : f64
+// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 1.200000e+01 : f64
 // CHECK:         %[[POINTS:.*]] = arith.sitofp %{{.*}} : i64 to f64
 // CHECK:         %[[WORK:.*]] = arith.mulf %[[POINTS]], %[[KNOWN]] : f64
 // CHECK:         %[[IS_ENOUGH:.*]] = arith.cmpf oge, %[[WORK]], %[[THRESHOLD]] : f64
