@@ -598,6 +598,12 @@ fn undefined_elements_spread() {
     let run = |use_: &str| error_code("tensor<1xi32>", &text.replace("USE", use_));
     let fine = text.replace("USE", "%r = tensor.from_elements %z : tensor<1xi32>");
     assert_eq!(run_code("tensor<1xi32>", &fine), [5.0]);
+    let select = |other| {
+        let value = format!("%s = arith.select %c, %five, {other} : i32");
+        value + "\n  %r = tensor.from_elements %s : tensor<1xi32>"
+    };
+    assert_eq!(run_code("tensor<1xi32>", &text.replace("USE", &select("%z"))), [5.0]);
+    assert!(run(&select("%y")).contains("returns an undefined element"));
     let note = "\n-:5:8: note: 'tensor.empty' op leaves the element undefined";
     assert_eq!(
         run("%r = tensor.from_elements %y : tensor<1xi32>"),

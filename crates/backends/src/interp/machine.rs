@@ -252,7 +252,7 @@ impl<'p> Machine<'p> {
                 let (chosen, other) = if condition.is_true() { (yes, no) } else { (no, yes) };
                 regs[*to] = if condition.is_certain() {
                     chosen
-                } else if condition.is_undefined() {
+                } else if condition.is_undefined() && !yes.is_same(no) {
                     condition
                 } else {
                     chosen.either(other, *float)

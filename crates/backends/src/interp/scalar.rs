@@ -134,6 +134,11 @@ impl Scalar {
         !x.is_nan() && x != y && (!x.is_finite() || !y.is_finite() || self.apart(other))
     }
 
+    /// Whether both are defined and have the same bits.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        !self.is_undefined() && !other.is_undefined() && self.bits == other.bits
+    }
+
     /// A value that is this one or `other`, and nobody knows which.
     pub(crate) fn either(self, other: Self, float: bool) -> Self {
         if self.is_undefined() || other.is_undefined() {
