@@ -59,7 +59,7 @@ impl Measured<'_> {
     /// The object that `--json` prints, with more keys of a language.
     pub fn json(&self, more: &[(&str, Value)]) -> Value {
         let Self { name, bench, compile_seconds, llvm_time, costs, threads, profile } = self;
-        let llvm_ms = llvm_time.as_secs_f64() * 1e3;
+        let llvm_ms = milliseconds(*llvm_time);
         let mut object = json!({
             "name": name,
             "seconds_min": bench.seconds_min,
@@ -102,8 +102,13 @@ pub fn counted(name: &str, kernels: &[KernelCounts], costs: Costs) -> Value {
     })
 }
 
-/// The object that `tc-compile --report=json` prints: numbers, or formulas over sizes as text.
-pub fn report(cost: &Cost, threads: usize) -> Value {
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The object that `tc-compile --report=json` prints: numbers, or formulas over sizes as text; and the times of passes and
+/// of LLVM.
+pub fn report(cost: &Cost, threads: usize, [passes, llvm]: [Duration; 2]) -> Value {
     let value = |formula: &Option<Formula>| match formula {
         Some(formula) => formula.constant().map_or_else(|| json!(formula.to_string()), Value::from),
         None => Value::Null,
@@ -115,5 +120,7 @@ pub fn report(cost: &Cost, threads: usize) -> Value {
         "threads": threads,
         "temporary_bytes": value(&cost.temporary_bytes),
         "scratch_bytes": value(&cost.scratch_bytes),
+        "passes_ms": milliseconds(passes),
+        "llvm_ms": milliseconds(llvm),
     })
 }

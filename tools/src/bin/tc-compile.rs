@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::{Duration, Instant},
 };
 use tc_backends::{Artifact, Error, Form, Session, Stage, program::Lowered};
 use tc_dialects::Language;
@@ -23,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
   tc-compile model.hlo --target=nvvm:sm_90a -o model.ptx kernels for a GPU, and model.json
-  tc-compile model.hlo --report=json                     operations, memory traffic and memory
+  tc-compile model.hlo --report=json                     operations, memory traffic, memory and times
   tc-compile model.axon --entry mlp --shape x=?x784      an Axon function for all other sizes
 
 Sizes that are not given stay parameters of the compiled functions. An object of several
@@ -80,7 +81,8 @@ struct Arguments {
     /// The output format [default: obj, for a GPU ptx].
     #[arg(long, value_enum)]
     emit: Option<Emit>,
-    /// Prints the costs of each function instead of code: operations, memory traffic and memory.
+    /// Prints the costs of each function instead of code: operations, memory traffic and memory; and the times of
+    /// passes and of LLVM.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "emit")]
     report: Option<Report>,
     /// The file to write, '-' for the standard output [default: '-' for text, the source's
@@ -96,15 +98,17 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let (backend, codegen) = arguments.compilation.target()?;
-    let emitted = arguments.emit.unwrap_or_else(|| Emit::of(backend.forms()[0]));
+    let usual = backend.forms()[0];
+    let emitted = arguments.emit.unwrap_or_else(|| Emit::of(usual));
     let output = output(arguments, emitted)?;
     arguments.compilation.enable_ir_printing();
     let session = Session::with_backend(backend, codegen);
     session.print_diagnostics();
-    let lowered = lower(arguments, &session)?;
+    let (lowered, lower_time) = lower(arguments, &session)?;
     if let Some(Report::Json) = arguments.report {
+        let times = compile_times(&session, &lowered, usual, lower_time)?;
         let (costs, threads) = (session.costs(&lowered)?, session.codegen().threads);
-        let lines = costs.iter().map(|cost| format!("{}\n", cost::report(cost, threads)));
+        let lines = costs.iter().map(|cost| format!("{}\n", cost::report(cost, threads, times)));
         return write(&output, lines.collect::<String>().as_bytes());
     }
     let staged = |stage| {
@@ -124,8 +128,11 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-/// The program as fused `imap` operations.
-fn lower<'c>(arguments: &Arguments, session: &'c Session) -> Result<Lowered<'c>, Error> {
+/// The program as fused `imap` operations, and the time from its import to them.
+fn lower<'c>(
+    arguments: &Arguments,
+    session: &'c Session,
+) -> Result<(Lowered<'c>, Duration), Error> {
     let Arguments { source, compilation, .. } = arguments;
     let mut text = source.read()?;
     let usage = |message: &str| Err(Error::Usage(message.to_string()));
@@ -152,11 +159,28 @@ fn lower<'c>(arguments: &Arguments, session: &'c Session) -> Result<Lowered<'c>,
             "the file has no 'tc.def', so that its functions cannot be specialized to sizes".into(),
         ));
     }
+    let start = Instant::now();
     let lowered = session.lower(&*program, &request)?;
+    let time = start.elapsed();
     if let Some(note) = &lowered.note {
         eprintln!("{name}: note: {note}");
     }
-    Ok(lowered)
+    Ok((lowered, time))
+}
+
+/// The times of passes and of LLVM for code in a form, if the passes before took `lower_time`.
+fn compile_times(
+    session: &Session,
+    lowered: &Lowered,
+    form: Form,
+    lower_time: Duration,
+) -> Result<[Duration; 2], Error> {
+    let start = Instant::now();
+    let artifact = session.generate(lowered)?;
+    let (generated, llvm_time) = (start.elapsed(), artifact.llvm_time());
+    artifact.emit(form)?;
+    let emit_time = start.elapsed() - generated;
+    Ok([lower_time + generated.saturating_sub(llvm_time), llvm_time + emit_time])
 }
 
 /// Writes generated code in a form. The description for its callers goes beside code that they load.

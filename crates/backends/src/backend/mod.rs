@@ -36,7 +36,7 @@ pub use signature::{Argument, Extent, Formulas, Role, Signature};
 pub(crate) use signature::{inputs_of, read as read_signatures, report_type};
 
 use melior::ir::Module;
-use std::fmt;
+use std::{fmt, time::Duration};
 use tc_passes::{
     analysis::cost::Formula,
     target::{Codegen, Target},
@@ -208,6 +208,9 @@ pub trait Backend: Target {
 pub trait Artifact {
     /// The arguments of each function.
     fn signatures(&self) -> &[Signature];
+
+    /// How long LLVM has taken for the code so far, since its translation to LLVM IR.
+    fn llvm_time(&self) -> Duration;
 
     /// The code in a form.
     ///

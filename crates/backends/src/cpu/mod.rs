@@ -263,6 +263,10 @@ impl Artifact for Program {
         &self.signatures
     }
 
+    fn llvm_time(&self) -> Duration {
+        self.time
+    }
+
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
         match form {
             Form::LlvmIr => self.whole(|module| Ok(module.text().into_bytes())),

@@ -11,7 +11,10 @@ use crate::{
     cpu::{self, header},
 };
 use melior::ir::Module;
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use tc_passes::target::{Codegen, Machine, MemoryBound, Target, TileLimits};
 
 /// The backend for NVIDIA's GPUs. It writes code; [`Backend::on_device`] also runs it.
@@ -149,6 +152,10 @@ struct Generated {
 impl Artifact for Generated {
     fn signatures(&self) -> &[Signature] {
         self.program.signatures()
+    }
+
+    fn llvm_time(&self) -> Duration {
+        self.program.llvm_time()
     }
 
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {

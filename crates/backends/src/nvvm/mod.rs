@@ -46,7 +46,10 @@ pub use ptxas::{Stack, assemble, stacks};
 use crate::{backend::Error, llvm};
 use machine::least_blocks;
 use melior::ir::{Module, Type, TypeLike, ValueLike, operation::OperationLike};
-use std::sync::Once;
+use std::{
+    sync::Once,
+    time::{Duration, Instant},
+};
 use tc_dialects::{
     mlir::{self, Op, Val},
     report::Report,
@@ -76,11 +79,17 @@ pub fn register() {
 /// # Errors
 /// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
 pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
+    Ok(timed_ptx(module, codegen)?.0)
+}
+
+/// The PTX of [`ptx`], and how long LLVM took for it.
+fn timed_ptx(module: &Module, codegen: &Codegen) -> Result<(String, Duration), Error> {
     let mut copy =
         Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
     let bits = if has_short_indices(kernels(&copy)?) { 32 } else { 64 };
     run_pipeline(&mut copy, &pipeline::lower(bits, codegen)).map_err(|_| Error::Lowering)?;
     bound_registers(kernels(&copy)?);
+    let start = Instant::now();
     let mut code = llvm::Module::translate(kernels(&copy)?, &codegen.machine)?;
     code.link_builtins()?;
     code.optimize()?;
@@ -89,7 +98,7 @@ pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
         return Err(Error::Llvm(format!("a kernel calls '{symbol}', which nothing defines")));
     }
     let bytes = code.emit(llvm::Artifact::Assembly)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), start.elapsed()))
 }
 
 /// Lets ptxas use so many registers that a multiprocessor still holds a quarter of the threads it can: without a bound,

@@ -30,7 +30,7 @@ use super::{
     device::{Device, DeviceError, Run},
     kernels, pipeline,
     plan::{Plan, plans},
-    ptx,
+    timed_ptx,
 };
 use crate::{
     backend::{
@@ -41,7 +41,10 @@ use crate::{
     llvm,
 };
 use melior::ir::Module;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 use tc_dialects::mlir;
 use tc_passes::{
     analysis::launches::constants,
@@ -60,6 +63,7 @@ pub struct Program {
     constants: Vec<u8>,
     plans: Vec<Plan>,
     host: llvm::Module,
+    llvm_time: Duration,
 }
 
 impl Program {
@@ -78,7 +82,7 @@ impl Program {
         let plans = plans(&copy, &signatures, &constants);
         cpu::rename(&copy);
         cpu::run(&mut copy, "convert-launch-to-calls")?;
-        let (mut text, mut names) = (String::new(), Vec::new());
+        let (mut text, mut names, mut llvm_time) = (String::new(), Vec::new(), Duration::ZERO);
         let ops = mlir::ops(mlir::block_ref(copy.body()));
         if ops.iter().any(|op| mlir::is(*op, "gpu.module")) {
             let module = kernels(&copy)?;
@@ -86,11 +90,12 @@ impl Program {
             let functions = functions.into_iter().filter(|op| mlir::is(*op, "gpu.func"));
             let name = |op| mlir::string_attr(op, "sym_name").map(str::to_string);
             names = functions.filter_map(name).collect();
-            text = ptx(&copy, codegen)?;
+            (text, llvm_time) = timed_ptx(&copy, codegen)?;
             mlir::erase(module);
         }
         let host = Codegen { strict_fp: codegen.strict_fp, ..Codegen::default() };
         cpu::run(&mut copy, &pipeline::host(&host))?;
+        let start = Instant::now();
         let mut code = llvm::Module::translate(mlir::op_ref(copy.as_operation()), &host.machine)?;
         code.link_builtins()?;
         if let Some(symbol) = code.undefined_symbol(&llvm::is_allowed_symbol) {
@@ -101,12 +106,18 @@ impl Program {
         let (symbols, constants) = (header::function_names(&signatures), constants.bytes);
         code.add_device_interfaces(&signatures, &symbols, WORKSPACE, constants.len())?;
         code.optimize()?;
-        Ok(Self { signatures, ptx: text, kernels: names, constants, plans, host: code })
+        llvm_time += start.elapsed();
+        Ok(Self { signatures, ptx: text, kernels: names, constants, plans, host: code, llvm_time })
     }
 
     /// What each function takes and gives.
     pub fn signatures(&self) -> &[Signature] {
         &self.signatures
+    }
+
+    /// How long LLVM took for kernels and host code, since their translation to LLVM IR.
+    pub(super) fn llvm_time(&self) -> Duration {
+        self.llvm_time
     }
 
     /// The kernels.
@@ -153,8 +164,10 @@ impl Program {
     pub fn load(&self, device: Arc<Mutex<dyn Device>>) -> Result<Compiled, Error> {
         let entries = entries(&self.signatures);
         let names: Vec<_> = entries.iter().map(String::as_str).collect();
+        let start = Instant::now();
         let host = self.host.emit(llvm::Artifact::Object)?;
         let host = cpu::code::Loaded::new(&[host], &names, None, 1)?;
+        let llvm_time = self.llvm_time + start.elapsed();
         let constants = {
             let mut device = locked(&device);
             let address = device.allocate(self.constants.len())?;
@@ -164,7 +177,8 @@ impl Program {
         let signatures = self.signatures.clone();
         let loaded = Loaded { signatures: signatures.clone(), host, constants, device };
         // SAFETY: the entries of the functions were generated for these signatures.
-        Ok(unsafe { Compiled::new(signatures, Arc::new(loaded)) })
+        let compiled = unsafe { Compiled::new(signatures, Arc::new(loaded)) };
+        Ok(compiled.with_llvm_time(llvm_time))
     }
 }
 
