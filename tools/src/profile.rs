@@ -15,6 +15,8 @@ const COPIED: usize = 1 << 26;
 const COPIES: usize = 4;
 /// Fused multiply-adds of vectors that a core starts in a cycle.
 const UNITS: f64 = 2.0;
+/// The last row of a table.
+const OUTSIDE: &str = "outside of kernels";
 /// The lines of a kernel that a table lists.
 const MAX_LINES: usize = 6;
 
@@ -116,10 +118,14 @@ impl Report {
         if let Some(flops) = self.limits.flops {
             text += &format!(", {:.1} GFLOP/s", flops * 1e-9);
         }
+        let kernels = self.kernels();
+        let names = kernels.iter().map(|it| described(&it.kernel).len());
+        let width = names.chain([OUTSIDE.len()]).max().unwrap_or_default();
         text += &row(
             ["us/call", "share", "runs", "us/run", "bytes", "flops", "GB/s", "GFLOP/s"]
                 .map(str::to_string),
-            ["limit", "kernel"],
+            ["limit", "kernel", "schedule"],
+            width,
         );
         let total = self.profile.total.as_secs_f64();
         let time = |time: Duration| {
@@ -127,7 +133,7 @@ impl Report {
             let share = if 0.0 < total { percent(seconds / total) } else { String::new() };
             [format!("{:.2}", self.per_call(seconds) * 1e6), share]
         };
-        for times in self.kernels() {
+        for times in kernels {
             let kernel = &times.kernel;
             let seconds = times.least.as_secs_f64();
             let rate = |amount: Option<u64>| {
@@ -148,12 +154,12 @@ impl Report {
                 rate(kernel.flops),
             ];
             let limit = self.share(times).map_or_else(|| "-".to_string(), percent);
-            text += &row(cells, [&limit, &described(kernel)]);
+            text += &row(cells, [&limit, &described(kernel), &kernel.schedule], width);
         }
         let [per_call, share] = time(self.outside());
         let mut cells = [const { String::new() }; 8];
         (cells[0], cells[1]) = (per_call, share);
-        text + &row(cells, ["", "outside of kernels"]) + "\n"
+        text + &row(cells, ["", OUTSIDE, ""], width) + "\n"
     }
 
     /// The same as JSON.
@@ -169,6 +175,7 @@ impl Report {
                 "flops": times.kernel.flops,
                 "bytes": times.kernel.bytes,
                 "limit_share": self.share(times),
+                "schedule": times.kernel.schedule,
             })
         });
         json!({
@@ -182,12 +189,13 @@ impl Report {
     }
 }
 
-/// A row of the table, after the end of the line before it.
-fn row(cells: [String; 8], [limit, kernel]: [&str; 2]) -> String {
+/// A row of the table, after the end of the line before it. The column of kernels is `width` wide.
+fn row(cells: [String; 8], [limit, kernel, schedule]: [&str; 3], width: usize) -> String {
     let [per_call, share, runs, per_run, bytes, flops, gigabytes, gigaflops] = cells;
-    format!(
-        "\n{per_call:>9} {share:>5} {runs:>7} {per_run:>9} {bytes:>7} {flops:>7} {gigabytes:>7} {gigaflops:>8} {limit:>5}  {kernel}"
-    )
+    let row = format!(
+        "\n{per_call:>9} {share:>5} {runs:>7} {per_run:>9} {bytes:>7} {flops:>7} {gigabytes:>7} {gigaflops:>8} {limit:>5}  {kernel:width$}  {schedule}"
+    );
+    row.trim_end().to_string()
 }
 
 fn percent(share: f64) -> String {
@@ -220,7 +228,7 @@ mod tests {
     fn times(name: &str, milliseconds: u64, bytes: u64, lines: &[i64]) -> KernelTimes {
         let (flops, bytes, lines) = (None, Some(bytes), lines.to_vec());
         KernelTimes {
-            kernel: Kernel { name: name.to_string(), lines, flops, bytes },
+            kernel: Kernel { name: name.to_string(), lines, flops, bytes, schedule: String::new() },
             runs: 20,
             total: Duration::from_millis(milliseconds),
             least: Duration::from_millis(milliseconds) / 40,
@@ -228,9 +236,11 @@ mod tests {
     }
 
     fn report() -> Report {
+        let mut long = times("long", 30, 750_000, &[7]);
+        long.kernel.schedule = "tile [i = 4]".to_string();
         let kernels = vec![
             times("short", 10, 1000, &[]),
-            times("long", 30, 750_000, &[7]),
+            long,
             KernelTimes { runs: 0, ..times("idle", 0, 1, &[]) },
         ];
         let profile = Profile { calls: 10, total: Duration::from_millis(50), kernels };
@@ -242,8 +252,8 @@ mod tests {
         let table = report().table();
         let expected = [
             "limits: 2.0 GB/s",
-            "  us/call share    runs    us/run   bytes   flops    GB/s  GFLOP/s limit  kernel",
-            "  3000.00   60%     2.0    750.00 750.00K       -    1.00        -   50%  long, line 7",
+            "  us/call share    runs    us/run   bytes   flops    GB/s  GFLOP/s limit  kernel              schedule",
+            "  3000.00   60%     2.0    750.00 750.00K       -    1.00        -   50%  long, line 7        tile [i = 4]",
             "  1000.00   20%     2.0    250.00   1.00K       -    0.00        -    0%  short",
             "  1000.00   20%                                                           outside of kernels",
         ];
@@ -256,6 +266,7 @@ mod tests {
         assert_eq!(json["kernels"][0]["limit_share"], 0.5);
         assert_eq!(json["kernels"][0]["lines"], json!([7]));
         assert_eq!(json["kernels"][1]["flops"], Value::Null);
+        assert_eq!(json["kernels"][0]["schedule"], "tile [i = 4]");
         assert_eq!(json["seconds_outside"], 0.001);
     }
 

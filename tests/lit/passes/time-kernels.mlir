@@ -3,14 +3,16 @@
 // RUN: tc-opt %s --imap-outline-functions --time-kernels | FileCheck %s --check-prefix=FEW
 
 // 8 additions, and 8 elements that are read and written; the bounds of the second operation are not constant.
+// NOTE-DAG: tc.schedules = ["", "tile [d0 = 4], pack in 0", ""]
 // NOTE-DAG: loc(fused<array<i64: 0, 8, 64>>[#loc{{[0-9]+}}])
 // NOTE-DAG: loc(fused<array<i64: 1, -1, -1>>[#loc{{[0-9]+}}])
 // NOTE-DAG: loc(fused<array<i64: 2, 8, 64>>[#loc{{[0-9]+}}])
 
 // The operation in the loop and the one after it share a function. The nest of loops has no noted work.
+// CHECK-NOT:  tc.schedules
 // CHECK:      module attributes {tc.kernels = [
 // CHECK-SAME:   {bytes = array<i64: 64>, flops = array<i64: 8>, lines = array<i64: [[#@LINE+26]], [[#@LINE+38]]>, name = "f_0"},
-// CHECK-SAME:   {lines = array<i64: [[#@LINE+31]]>, name = "f_1"},
+// CHECK-SAME:   {lines = array<i64: [[#@LINE+31]]>, name = "f_1", schedule = "tile [d0 = 4], pack in 0"},
 // CHECK-SAME:   {bytes = array<i64: 32>, flops = array<i64: 0>, lines = array<i64: [[#@LINE+41]]>, name = "f_2"}]}
 // CHECK:      func.func private @tc_profile_begin(i64)
 // CHECK:      func.func private @tc_profile_end(i64)
@@ -42,7 +44,7 @@ func.func @f(%a: memref<8xf32>, %b: memref<8xf32>, %n: index, %zero: f32) {
     }
   }
   imap.generic (d0){n} domain: d0 in [0, n - 1], n in [1, 8]
-    runtime(%n : index) ins(%a[d0] : memref<8xf32>) outs(%b[d0] : memref<8xf32>) {
+    runtime(%n : index) ins(%a[d0] : memref<8xf32>) outs(%b[d0] : memref<8xf32>) attributes {imap.schedule = #imap.schedule<tile [d0 = 4], pack in 0>} {
   ^bb0(%x: f32):
     %y = arith.mulf %x, %x : f32
     imap.yield %y : f32

@@ -47,7 +47,13 @@ mod tests {
 
     #[test]
     fn runs_add_up() {
-        let kernel = Kernel { name: "f".to_string(), lines: vec![1], flops: None, bytes: Some(8) };
+        let kernel = Kernel {
+            name: "f".to_string(),
+            lines: vec![1],
+            flops: None,
+            bytes: Some(8),
+            schedule: String::new(),
+        };
         let mut times = KernelTimes::new(kernel);
         for nanoseconds in [5, 3, 4] {
             times.add(Duration::from_nanos(nanoseconds));

@@ -137,7 +137,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         "imap-schedule-loops{{strict-fp={strict_fp} vector-bits={bits} vector-registers={registers}}},\
          imap-vectorize{{{choices}}},convert-imap-to-scf{{{choices}}}"
     );
-    let tile = format!("imap-schedule{{{}}},func.func(imap-tile)", Cpu.tiles(codegen).options());
+    let schedule = format!("imap-schedule{{{}}}", Cpu.tiles(codegen).options());
     let first_cache = codegen.machine.cache_bytes[0];
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     // Of a fold to few results, each thread computes a part. A register block has a row of them.
@@ -155,11 +155,11 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     if parallel {
         passes.push(&split);
     }
-    passes.push(&pack);
+    passes.extend([&*pack, &schedule]);
     if codegen.profile {
         passes.push("note-work");
     }
-    passes.extend([&*tile, "cse"]);
+    passes.extend(["func.func(imap-tile)", "cse"]);
     let independent = format!("func.func(parallelize-loops{{parallel-threshold={threshold}}})");
     if parallel {
         passes.push(&independent);

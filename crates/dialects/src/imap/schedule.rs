@@ -125,6 +125,11 @@ impl Schedule {
         ffi::schedule_attribute(mlir::array(context, &steps))
     }
 
+    /// The steps as the assembly has them.
+    pub fn text(&self) -> String {
+        self.steps.iter().map(Step::to_string).collect::<Vec<_>>().join(", ")
+    }
+
     /// Gives an operation this schedule, or none if it has no steps.
     pub fn set(&self, op: Op) {
         match self.steps.is_empty() {
@@ -161,8 +166,7 @@ impl fmt::Display for Step {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let steps: Vec<_> = self.steps.iter().map(Step::to_string).collect();
-        write!(formatter, "#imap.schedule<{}>", steps.join(", "))
+        write!(formatter, "#imap.schedule<{}>", self.text())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Before and after each call of a function that `imap-outline-functions` made, `tc_profile_begin` and
 //! `tc_profile_end` are called with the number of the function. The loader of the code defines both. The module gets the
 //! attribute `tc.kernels`: for each outlined function its name, the lines of the program that it comes from, and its
-//! floating-point operations and bytes, if they are constant.
+//! floating-point operations and bytes, if they are constant, and the schedules that it executes.
 
 use super::{
     note_work::{self, Amounts},
@@ -44,6 +44,8 @@ pub struct Kernel {
     pub flops: Option<u64>,
     /// Bytes that one run reads and writes, if that is constant.
     pub bytes: Option<u64>,
+    /// The steps of the schedules on tensors that it executes; empty if there are none.
+    pub schedule: String,
 }
 
 /// The kernels of a module, by their numbers.
@@ -52,11 +54,13 @@ pub fn kernels(module: Op) -> Vec<Kernel> {
         let get = |name: &str| mlir::dictionary_entry(entry, name);
         let numbers = |name: &str| get(name).and_then(mlir::integers_of).unwrap_or_default();
         let amount = |name: &str| numbers(name).first().and_then(|it| u64::try_from(*it).ok());
+        let text = |name: &str| get(name).and_then(mlir::string_of).unwrap_or_default().to_string();
         Kernel {
-            name: get("name").and_then(mlir::string_of).unwrap_or_default().to_string(),
+            name: text("name"),
             lines: numbers("lines"),
             flops: amount("flops"),
             bytes: amount("bytes"),
+            schedule: text("schedule"),
         }
     };
     mlir::array_attr(module, KERNELS).into_iter().map(kernel).collect()
@@ -65,6 +69,7 @@ pub fn kernels(module: Op) -> Vec<Kernel> {
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let context = pass.context;
+    let schedules = note_work::take_schedules(pass.op);
     let functions: Vec<_> =
         mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")).collect();
     let outlined: Vec<_> =
@@ -75,7 +80,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         .map(|op| mlir::string_attr(*op, "sym_name").unwrap_or_default().to_string())
         .collect();
     let mut lines: Vec<_> = outlined.iter().map(|op| lines(*op)).collect();
-    let amounts = amounts(&outlined);
+    let noted: Vec<_> = outlined.iter().map(|op| noted(*op)).collect();
+    let amounts = amounts(&outlined, &noted);
 
     let builder = Builder::before(*first);
     let ty = FunctionType::new(context, &[builder.int_type(64)], &[]);
@@ -110,12 +116,17 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     }
 
     let mut kernels = Vec::new();
-    for ((amounts, name), lines) in amounts.into_iter().zip(&names).zip(lines) {
+    for (((amounts, name), lines), noted) in amounts.into_iter().zip(&names).zip(lines).zip(&noted)
+    {
         let lines: Vec<_> = lines.into_iter().collect();
         let mut entries = vec![
             ("name", mlir::string(context, name)),
             ("lines", mlir::i64_array(context, &lines)),
         ];
+        let schedule = schedule(noted, &schedules);
+        if !schedule.is_empty() {
+            entries.push(("schedule", mlir::string(context, &schedule)));
+        }
         for (name, amount) in ["flops", "bytes"].into_iter().zip(amounts) {
             entries.extend(amount.map(|amount| (name, mlir::i64_array(context, &[amount]))));
         }
@@ -141,19 +152,32 @@ fn source_lines(op: Op) -> impl Iterator<Item = i64> {
     mlir::source_lines(op.location()).into_iter().map(|(_, line)| line as i64)
 }
 
-/// The work of outlined functions: that of the operations that they compute, as `note-work` noted it, or the work of
-/// their loops if nothing is noted. The work of an operation in several functions cannot be divided among them.
-fn amounts(outlined: &[Op]) -> Vec<Amounts> {
-    let noted = |function: &Op| {
-        let mut found = BTreeMap::new();
-        mlir::walk(*function, &mut |op| {
-            if is_operation(op) {
-                found.extend(note_work::noted(op));
-            }
-        });
-        found
-    };
-    let noted: Vec<BTreeMap<i64, Amounts>> = outlined.iter().map(noted).collect();
+/// The operations that a function computes, by their numbers, as `note-work` noted them.
+fn noted(function: Op) -> BTreeMap<i64, Amounts> {
+    let mut found = BTreeMap::new();
+    mlir::walk(function, &mut |op| {
+        if is_operation(op) {
+            found.extend(note_work::noted(op));
+        }
+    });
+    found
+}
+
+/// The different schedules of operations.
+fn schedule(noted: &BTreeMap<i64, Amounts>, schedules: &[String]) -> String {
+    let of = |number: &i64| schedules.get(usize::try_from(*number).ok()?);
+    let mut found: Vec<&str> = Vec::new();
+    for schedule in noted.keys().filter_map(of).filter(|it| !it.is_empty()) {
+        if !found.contains(&&**schedule) {
+            found.push(schedule);
+        }
+    }
+    found.join("; ")
+}
+
+/// The work of outlined functions: that of the operations that they compute, or the work of their loops if nothing is
+/// noted. The work of an operation in several functions cannot be divided among them.
+fn amounts(outlined: &[Op], noted: &[BTreeMap<i64, Amounts>]) -> Vec<Amounts> {
     let mut functions: HashMap<i64, usize> = HashMap::new();
     noted.iter().flat_map(BTreeMap::keys).for_each(|it| *functions.entry(*it).or_default() += 1);
     let amounts = |(function, noted): (&Op, &BTreeMap<i64, Amounts>)| {
@@ -164,5 +188,5 @@ fn amounts(outlined: &[Op]) -> Vec<Amounts> {
         }
         [0, 1].map(|kind| noted.values().map(|amounts| amounts[kind]).sum())
     };
-    outlined.iter().zip(&noted).map(amounts).collect()
+    outlined.iter().zip(noted).map(amounts).collect()
 }
