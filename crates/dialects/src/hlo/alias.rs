@@ -15,15 +15,66 @@ struct Alias {
     index: Vec<usize>,
 }
 
+/// The aliases of a module.
+fn aliases(module: &Module) -> Vec<Alias> {
+    let text = module.header.others.iter().find(|(name, _)| name == INPUT_OUTPUT_ALIAS);
+    text.and_then(|(_, text)| parse(text)).unwrap_or_default()
+}
+
+/// Checks that aliases are of results and parameters that the entry has, and that no two have a value in common.
+///
+/// # Errors
+/// The text says which one is wrong.
+pub(super) fn check(module: &Module) -> Result<(), String> {
+    let entry = module.entry();
+    let parameters: Vec<_> = entry.parameter_shapes().collect();
+    let braced = |index: &[usize]| {
+        let places: Vec<_> = index.iter().map(usize::to_string).collect();
+        format!("{{{}}}", places.join(", "))
+    };
+    let fail = |message: String| Err(format!("'{INPUT_OUTPUT_ALIAS}' {message}"));
+    let mut known: Vec<Alias> = Vec::new();
+    for alias in aliases(module) {
+        let Alias { output, parameter, index } = &alias;
+        if array(&entry.root().shape, output).is_none() {
+            let (output, shape) = (braced(output), entry.root().shape.without_layout());
+            return fail(format!("has the result {output}, which {shape} does not have"));
+        }
+        let Some(shape) = parameters.get(*parameter) else {
+            let count = parameters.len();
+            return fail(format!(
+                "has parameter {parameter}, and the entry has {count} parameters"
+            ));
+        };
+        if array(shape, index).is_none() {
+            let (index, shape) = (braced(index), shape.without_layout());
+            return fail(format!(
+                "has the element {index} of parameter {parameter}, which {shape} does not have"
+            ));
+        }
+        let output = braced(output);
+        if known.iter().any(|it| it.output == alias.output) {
+            return fail(format!("has two parameters for the result {output}; remove one"));
+        }
+        let is_same = |it: &&Alias| it.parameter == *parameter && it.index == *index;
+        if let Some(first) = known.iter().find(is_same) {
+            let (first, index) = (braced(&first.output), braced(index));
+            return fail(format!(
+                "has parameter {parameter} at {index} for two results, {first} and {output}; remove one"
+            ));
+        }
+        known.push(alias);
+    }
+    Ok(())
+}
+
 /// The arrays of results, by number, that take the memory of arrays of parameters. Arrays have numbers in the order in
 /// which they are passed. Where the types differ, or where another result has the memory already, there is none.
 pub fn aliased_arrays(module: &Module) -> Vec<(usize, usize)> {
-    let text = module.header.others.iter().find(|(name, _)| name == INPUT_OUTPUT_ALIAS);
-    let aliases = text.and_then(|(_, text)| parse(text)).unwrap_or_default();
     let entry = module.entry();
     let parameters: Vec<_> = entry.parameter_shapes().collect();
     let mut found: Vec<(usize, usize)> = Vec::new();
-    for Alias { output, parameter, index } in aliases {
+    for Alias { output, parameter, index } in aliases(module) {
         let Some(shape) = parameters.get(parameter) else { continue };
         let before: usize = parameters[..parameter].iter().map(|it| num_arrays(it)).sum();
         let (from, to) = (array(shape, &index), array(&entry.root().shape, &output));

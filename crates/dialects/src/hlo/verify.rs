@@ -20,6 +20,7 @@
 //!   * C8: the parameters are listed in the order of their numbers, which count from 0.
 //!   * C9: the root is one of the instructions; nothing refers to the entry.
 //!   * C10: `entry_computation_layout` has the shapes of the entry computation.
+//!   * C11: `input_output_alias` has results and parameters of the entry computation, each once.
 //!
 //! The constraints of the opcodes are numbered in the modules `elementwise` (E), `structural` (S),
 //! `indexed` (I), `contraction` (D), `window` (W) and `control` (F). Source: OpenXLA, "Operation
@@ -37,7 +38,7 @@ mod window;
 
 use super::{
     ArrayShape, Attribute, COMMON, Computation, ComputationId, Header, Instruction, Literal,
-    Module, Opcode, Payload, Shape, Value,
+    Module, Opcode, Payload, Shape, Value, alias,
     syntax::parser::{differs, is_permutation},
 };
 use crate::text::{
@@ -84,7 +85,7 @@ pub fn verify(module: &Module) -> Vec<Diagnostic> {
     sorted_and_capped(diagnostics)
 }
 
-/// C9, C10.
+/// C9 to C11.
 fn verify_module(module: &Module, header: &Header) -> Result<(), String> {
     let Some(entry) = module.computations.get(module.entry.index()) else {
         return Err("the entry is not one of the computations".to_owned());
@@ -94,7 +95,7 @@ fn verify_module(module: &Module, header: &Header) -> Result<(), String> {
     {
         return Err(message);
     }
-    Ok(())
+    alias::check(module)
 }
 
 /// Whether a word is read back as a name.

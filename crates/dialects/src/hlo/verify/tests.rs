@@ -573,6 +573,37 @@ fn control_constraints() {
 /// What breaks a module.
 type Change<'c> = &'c dyn Fn(&mut Module);
 
+/// C11.
+#[test]
+fn aliases_are_of_results_and_parameters() {
+    let errors = |aliases: &str| {
+        let text = format!(
+            "HloModule test, input_output_alias={{ {aliases} }}\nENTRY main {{\n  a = f32[2] parameter(0)\n  \
+             b = (f32[2], f32[]) parameter(1)\n  c = f32[] constant(1)\n  ROOT r = (f32[2], f32[]) tuple(a, c)\n}}\n"
+        );
+        let (_, _, diagnostics) = read("test.hlo", text.into_bytes());
+        diagnostics.into_iter().map(|each| each.message).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(errors("{0}: (1, {0}), {1}: (1, {1})"), "");
+    for (aliases, expected) in [
+        ("{2}: (0, {})", "has the result {2}, which (f32[2], f32[]) does not have"),
+        ("{0, 0}: (0, {})", "has the result {0, 0}, which (f32[2], f32[]) does not have"),
+        ("{0}: (2, {})", "has parameter 2, and the entry has 2 parameters"),
+        (
+            "{0}: (1, {2})",
+            "has the element {2} of parameter 1, which (f32[2], f32[]) does not have",
+        ),
+        ("{0}: (0, {}), {0}: (1, {0})", "has two parameters for the result {0}; remove one"),
+        (
+            "{0}: (0, {}), {1}: (0, {})",
+            "has parameter 0 at {} for two results, {0} and {1}; remove one",
+        ),
+    ] {
+        let found = errors(aliases);
+        assert!(found.starts_with("'input_output_alias' ") && found.contains(expected), "{found}");
+    }
+}
+
 /// C1 to C10, of modules that no text gives.
 #[test]
 fn structure_of_modules_made_otherwise() {
