@@ -19,7 +19,10 @@ use tc_dialects::{
     pass::{PassInfo, PassOption},
     report::{self, Received},
 };
-use tc_passes::{PASSES, PIPELINES, run_pipeline};
+use tc_passes::{
+    PASSES, PIPELINES, run_pipeline,
+    tile::schedule::{SCHEDULE_FILE, TILE},
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -176,6 +179,11 @@ fn passes() -> String {
     );
     for (argument, description, pipeline) in PIPELINES {
         let _ = writeln!(page, "| `--{argument}` | `{pipeline}` | {description} |");
+    }
+    for (info, value) in [(&TILE, "i=4,j=16"), (&SCHEDULE_FILE, "FILE")] {
+        let PipelineInfo { argument, summary, options, build } = info;
+        let pipeline = build(&Options::new(options, vec![value.into()])).expect("a valid value");
+        let _ = writeln!(page, "| `--{argument}={value}` | `{pipeline}` | {summary} |");
     }
     let _ = write!(
         page,

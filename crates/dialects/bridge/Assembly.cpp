@@ -381,6 +381,8 @@ static Attribute parseStep(AsmParser &parser) {
 Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
   SmallVector<Attribute> steps;
   bool onBuffers = false;
+  // The steps that may stand once: those for buffers, and the copies of an input in one tile.
+  SmallVector<Attribute> once;
   auto parse = [&]() -> ParseResult {
     SMLoc place = parser.getCurrentLocation();
     Attribute step = parseStep(parser);
@@ -391,6 +393,20 @@ Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
     if (onBuffers && !isOnBuffers)
       return parser.emitError(place) << "'" << name << "' has to come before 'order' and 'vector'";
     onBuffers |= isOnBuffers;
+    if (name == "pack") {
+      if (llvm::is_contained(once, step)) {
+        int64_t input = cast<DenseI64ArrayAttr>(cast<ArrayAttr>(step)[2])[0];
+        return parser.emitError(place) << "input " << input << " is packed twice; remove this step";
+      }
+      once.push_back(step);
+    } else if (isOnBuffers) {
+      Attribute keyword = cast<ArrayAttr>(step)[0];
+      if (llvm::is_contained(once, keyword))
+        return parser.emitError(place) << "'" << name << "' stands twice in the schedule; remove one";
+      once.push_back(keyword);
+    } else {
+      once.clear();
+    }
     steps.push_back(step);
     return success();
   };

@@ -175,7 +175,8 @@ struct TcPass {
   void (*dependentDialects)(const TcPass *pass, MlirDialectRegistry registry);
 };
 
-/// A pass pipeline with options, the text of which Rust builds. Strings live as long as the program.
+/// A pass pipeline with options, the text of which Rust builds. Strings live as long as the program. One option without a
+/// name takes the whole text after '='.
 struct TcPipeline {
   MlirStringRef argument;
   MlirStringRef description;

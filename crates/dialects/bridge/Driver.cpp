@@ -194,12 +194,6 @@ void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
       unwrap(argument), unwrap(description),
       [text](OpPassManager &manager, StringRef options,
              function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
-        // The pipeline has a place for the text behind '='.
-        if (auto [before, after] = StringRef(text).split('%'); before.size() < text.size()) {
-          if (options.empty())
-            return errorHandler("this option expects a value");
-          return parsePassPipeline((before + options + after).str(), manager);
-        }
         if (options.empty())
           return parsePassPipeline(text, manager);
         if (StringRef(text).find_first_of(",{") != StringRef::npos)
@@ -226,6 +220,11 @@ struct PipelineOptions : mlir::detail::PassOptions {
   std::vector<std::unique_ptr<Option<std::string>>> options;
 };
 
+/// Whether the whole text after '=' is one value.
+bool takesText(const TcPipeline &pipeline) {
+  return pipeline.numOptions == 1 && pipeline.options[0].name.length == 0;
+}
+
 /// What Rust makes of the options of a pipeline.
 struct BuiltPipeline {
   std::string passes, error;
@@ -238,12 +237,17 @@ void tcRegisterPipelineBuilder(const TcPipeline *pipeline) {
       unwrap(pipeline->argument), unwrap(pipeline->description),
       [pipeline](OpPassManager &manager, StringRef text,
                  function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
-        PipelineOptions options(*pipeline);
-        if (failed(options.parseFromString(text)))
-          return failure();
+        std::optional<PipelineOptions> options;
         SmallVector<MlirStringRef> values;
-        for (auto &option : options.options)
-          values.push_back(wrap(StringRef(option->getValue())));
+        if (takesText(*pipeline)) {
+          values.push_back(wrap(text));
+        } else {
+          options.emplace(*pipeline);
+          if (failed(options->parseFromString(text)))
+            return failure();
+          for (auto &option : options->options)
+            values.push_back(wrap(StringRef(option->getValue())));
+        }
         BuiltPipeline built;
         pipeline->build(
             pipeline, values.data(), &built,
@@ -257,7 +261,8 @@ void tcRegisterPipelineBuilder(const TcPipeline *pipeline) {
                                    : errorHandler(built.error);
       },
       [pipeline](function_ref<void(const mlir::detail::PassOptions &)> handle) {
-        handle(PipelineOptions(*pipeline));
+        if (!takesText(*pipeline))
+          handle(PipelineOptions(*pipeline));
       });
 }
 

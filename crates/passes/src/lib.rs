@@ -99,7 +99,7 @@ pub const PASSES: &[&PassInfo] = &[
 pub const REMOVED: &[(&str, &str)] =
     &[("fuse-outer-dimensions", "imap-tile"), ("outline-loops", "imap-outline-functions")];
 
-/// Shorthands: the option of `tc-opt`, its description, and its pipeline. The text behind `=` takes the place of `%`.
+/// Shorthands: the option of `tc-opt`, its description, and its pipeline.
 pub const PIPELINES: &[(&str, &str, &str)] = &[
     (
         "infer-ranges",
@@ -126,16 +126,6 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
         "Print the elements of its operands that each HLO instruction needs",
         "hlo-print-indexing-maps",
     ),
-    (
-        "tile",
-        "Compute operations without a schedule in tiles: --tile=i=4,j=16",
-        "imap-schedule{tile=%},func.func(imap-tile)",
-    ),
-    (
-        "schedule",
-        "Give operations the schedules of a file: --schedule=FILE",
-        "imap-schedule{file=%}",
-    ),
     ("print-schedules", "Print the schedules of operations", "imap-schedule{print=true}"),
     ("graph", "Print an HLO module as a graph for Graphviz", "hlo-print-graph"),
 ];
@@ -151,6 +141,8 @@ pub fn register() {
         for (argument, description, pipeline) in PIPELINES {
             register_pipeline(argument, description, pipeline);
         }
+        tile::schedule::TILE.register();
+        tile::schedule::SCHEDULE_FILE.register();
     });
 }
 

@@ -14,6 +14,19 @@ func.func @f(%x: tensor<4xi32>) -> tensor<4xi32> {
 
 // -----
 
+// A sort has no schedule.
+func.func @f(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error @below {{'imap.sort' op has no variables that a schedule could name; remove 'imap.schedule'}}
+  %r = imap.sort dim = 0 ins(%x : tensor<4xi32>) outs(%x : tensor<4xi32>) attributes {imap.schedule = #imap.schedule<tile [i = 4]>} {
+  ^bb0(%a: i32, %b: i32):
+    %l = arith.cmpi slt, %a, %b : i32
+    imap.yield %l : i1
+  } -> tensor<4xi32>
+  return %r : tensor<4xi32>
+}
+
+// -----
+
 // imap.sort S1: a destination per input, and at most one more
 func.func @f(%x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>) {
   // expected-error @below {{'imap.sort' op has 1 inputs, but 3 destinations; expected one destination per input, and at most one more}}

@@ -9,9 +9,14 @@
 // RUN: tc-opt %t/sizes.mlir --tile=i=4,k=16 | FileCheck %t/sizes.mlir
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-match 2>&1 | FileCheck %t/no-match
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-step 2>&1 | FileCheck %t/no-step
+// RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-attribute 2>&1 | FileCheck %t/no-attribute
+// RUN: not tc-opt %t/softmax.mlir --schedule=%t/twice 2>&1 | FileCheck %t/twice
+// RUN: not tc-opt %t/softmax.mlir --schedule=%t/itself 2>&1 | FileCheck %t/itself
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-name 2>&1 | FileCheck %t/no-name
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/missing 2>&1 | FileCheck %t/no-name --check-prefix=MISSING
 // RUN: not tc-opt %t/softmax.mlir --tile=i 2>&1 | FileCheck %t/no-name --check-prefix=SIZE
+// RUN: not tc-opt %t/softmax.mlir --tile=i=4,i=5 2>&1 | FileCheck %t/no-name --check-prefix=TWO-SIZES
+// RUN: not tc-opt %t/softmax.mlir --tile=i=4,q=4 2>&1 | FileCheck %t/no-name --check-prefix=UNKNOWN
 // RUN: not tc-opt %t/softmax.mlir --tile 2>&1 | FileCheck %t/no-name --check-prefix=VALUE
 // RUN: tc-opt %t/wrong.mlir --imap-tile --split-input-file --verify-diagnostics -o /dev/null
 // RUN: tc-opt %t/syntax.mlir --split-input-file --verify-diagnostics -o /dev/null
@@ -19,18 +24,38 @@
 //--- no-match
 // A comment.
 main.7: #imap.schedule<tile [i = 4]>
-// CHECK: no-match:2: no operation matches 'main.7'
+// CHECK-NOT: error:
+// CHECK: {{.*}}no-match:2:1: error: no operation matches 'main.7'; expected FILE:LINE or one of softmax.0, softmax.1
+// CHECK-NOT: error:
 
 //--- no-step
 softmax.0: #imap.schedule<stages [i = 4]>
-// CHECK: error: 'stages' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'
-// CHECK: no-step:1: expected a schedule
+// CHECK-NOT: error:
+// CHECK: no-step:1:27: error: 'stages' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'
+// CHECK-NOT: error:
+
+//--- no-attribute
+  softmax.0: 5 // a number
+// CHECK: no-attribute:1:14: error: expected a schedule, such as #imap.schedule<tile [i = 4]>
+
+//--- twice
+softmax.0: #imap.schedule<tile [i = 4]>
+
+softmax.*: #imap.schedule<tile [i = 8]>
+// CHECK: twice:3:1: error: line 1 has 'softmax.0' already; an operation has one schedule, remove one of the two
+
+//--- itself
+softmax.1: #imap.schedule<tile [i = 4]> with softmax.0, softmax.1
+// CHECK: itself:1:57: error: 'softmax.1' is the root of the group; remove it here
 
 //--- no-name
 softmax.0 tile [i = 4]
-// CHECK: no-name:1: expected 'NAME: #imap.schedule<..>'
+// CHECK: no-name:1:1: error: expected 'NAME: #imap.schedule<..>'
 // MISSING: cannot read '{{.*}}missing'
+// SIZE-NOT: softmax.mlir
 // SIZE: 'tile' expects sizes such as i=4,j=16, found 'i'
+// TWO-SIZES: 'tile' has two sizes of 'i'; remove one
+// UNKNOWN: error: {{.*}}'tile' names 'q', and the operations have i, j
 // VALUE: this option expects a value
 
 //--- by-line
@@ -212,3 +237,40 @@ func.func private @negative() attributes {s = #imap.schedule<pack in -1>}
 
 // expected-error @+1 {{'pack' has to come before 'order' and 'vector'}}
 func.func private @late_pack() attributes {s = #imap.schedule<order [i, j], pack in 0>}
+
+// -----
+
+// Each tile may copy a part of the copy.
+func.func private @repack() attributes {s = #imap.schedule<pack in 0, tile [i = 4], pack in 0, pack in 1>}
+
+// -----
+
+// expected-error @+1 {{input 0 is packed twice; remove this step}}
+func.func private @pack_twice() attributes {s = #imap.schedule<tile [i = 4], pack in 0, pack in 1, pack in 0>}
+
+// -----
+
+// expected-error @+1 {{'vector' stands twice in the schedule; remove one}}
+func.func private @vector_twice() attributes {s = #imap.schedule<vector [i = 4] lanes i, order [i], vector [i = 8] lanes i>}
+
+// -----
+
+func.func @no_schedule(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
+  // expected-error @+1 {{expected 'imap.schedule' to be a schedule, such as #imap.schedule<tile [i = 4]>}}
+  %z = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xi32>) outs(%e[i] : tensor<8xi32>) attributes {imap.schedule = 5 : i64} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<8xi32>
+  return %z : tensor<8xi32>
+}
+
+// -----
+
+func.func @no_group(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
+  // expected-error @+1 {{expected 'imap.group' to be a number, such as 0 : i64}}
+  %z = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xi32>) outs(%e[i] : tensor<8xi32>) attributes {imap.group = "a"} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<8xi32>
+  return %z : tensor<8xi32>
+}

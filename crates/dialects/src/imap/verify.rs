@@ -3,7 +3,7 @@
 //! `imap.generic` and `imap.scan`: C1 to C9 of their definition. `imap.index` and `imap.inside`: stand
 //! in an operation that has the variables. `imap.sort`: S1 to S3. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
-//! many operands as the function has arguments.
+//! many operands as the function has arguments. `imap.schedule` is a schedule, `imap.group` a number.
 //!
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
@@ -11,6 +11,7 @@
 use super::{
     Accumulator, AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Scatter, Sort, Start,
     map,
+    schedule::{GROUP, SCHEDULE, Schedule},
 };
 use crate::{
     builtins, ffi,
@@ -31,6 +32,7 @@ use tc_ir::{FrozenMap, expr::Var};
 /// # Errors
 /// The first constraint that does not hold.
 pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    verify_schedule(op)?;
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
         "imap.scan" => verify_scan(op),
@@ -42,6 +44,27 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         "imap.builtin" => verify_builtin(op),
         _ => Ok(()),
     }
+}
+
+/// The attributes of schedules are of their types. A sort has no variables that a schedule could name.
+fn verify_schedule<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let (schedule, group) = (op.attribute(SCHEDULE), op.attribute(GROUP));
+    if let Some(name) = [(SCHEDULE, &schedule), (GROUP, &group)]
+        .iter()
+        .find_map(|(name, it)| it.is_ok().then_some(*name))
+        .filter(|_| AnyIndexed::cast(op).is_none())
+    {
+        return error(format!("has no variables that a schedule could name; remove '{name}'"));
+    }
+    if schedule.is_ok_and(|it| Schedule::from_attribute(it).is_none()) {
+        return error(format!(
+            "expected '{SCHEDULE}' to be a schedule, such as #imap.schedule<tile [i = 4]>"
+        ));
+    }
+    if group.is_ok_and(|it| mlir::integer_of(it).is_none()) {
+        return error(format!("expected '{GROUP}' to be a number, such as 0 : i64"));
+    }
+    Ok(())
 }
 
 pub(super) fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {

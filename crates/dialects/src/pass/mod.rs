@@ -68,6 +68,9 @@ impl PassInfo {
     }
 }
 
+/// The only option of a pipeline that takes the whole text after `=`.
+pub const VALUE: PassOption = PassOption { name: "", description: "", default: "" };
+
 /// A pass pipeline with a name and options.
 #[derive(Debug)]
 pub struct PipelineInfo {
@@ -124,7 +127,8 @@ pub struct Options {
 }
 
 impl Options {
-    fn new(options: &'static [PassOption], values: Vec<String>) -> Self {
+    /// Options with their values.
+    pub fn new(options: &'static [PassOption], values: Vec<String>) -> Self {
         Self { options, values }
     }
 

@@ -35,18 +35,26 @@
 use super::{collect, group::Group, groups};
 use crate::target::TileLimits;
 use glob::Pattern;
-use melior::ir::{Attribute, operation::OperationLike};
-use std::{collections::BTreeMap, fmt::Write as _, fs};
+use melior::{
+    Context,
+    ir::{Attribute, Location, operation::OperationLike},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write as _,
+    fs,
+};
 use tc_dialects::{
     imap::{
         AnyIndexed, Indexed,
         schedule::{GROUP, Schedule, Step, variable_names},
     },
     mlir::{self, Blk, Op},
-    pass::{Failure, PassInfo, PassOption, PassRun},
+    pass::{self, Failure, PassInfo, PassOption, PassRun, PipelineInfo, VALUE},
     report::{self, Report},
+    text::Severity,
 };
-use tc_ir::{Context, expr::Var};
+use tc_ir::expr::Var;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -169,10 +177,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions: Vec<_> =
         mlir::ops(module).into_iter().filter(|op| mlir::is(*op, "func.func")).collect();
-    let mut numbers = 0..;
+    check_converted(pass)?;
+    let (mut numbers, mut names) = (0.., BTreeSet::new());
     match pass.options.text("file") {
         "" => {}
-        path => read(pass, &functions, path, &mut numbers).map_err(fail)?,
+        path => read(pass, &functions, path, &mut numbers)?,
     }
     for function in &functions {
         pass.enter(*function);
@@ -185,9 +194,20 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         for block in blocks {
             match sizes.is_empty() {
                 true => choose(block, &limits, &mut numbers),
-                false => give(block, &sizes),
+                false => give(block, &sizes, &mut names),
             }
         }
+    }
+    if let Some((unknown, _)) = sizes.iter().find(|(name, _)| !names.contains(name)) {
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        return Err(fail(match names.is_empty() {
+            true => {
+                "'tile' expects operations of imap without a schedule, and there are none".into()
+            }
+            false => {
+                format!("'tile' names '{unknown}', and the operations have {}", names.join(", "))
+            }
+        }));
     }
     if pass.options.flag("print") {
         report::print(text(&functions).as_bytes())
@@ -204,14 +224,78 @@ fn sizes(text: &str) -> Result<Vec<(String, i64)>, String> {
         let name = name.trim();
         (!name.is_empty()).then(|| (name.to_string(), size))
     };
-    let parts = text.split(',').filter(|part| !part.trim().is_empty());
-    let expected = |part| format!("'tile' expects sizes such as i=4,j=16, found '{part}'");
-    parts.map(|part| size(part).ok_or_else(|| expected(part))).collect()
+    let mut found: Vec<(String, i64)> = Vec::new();
+    for part in text.split(',').filter(|part| !part.trim().is_empty()) {
+        let Some((name, size)) = size(part) else {
+            return Err(format!("'tile' expects sizes such as i=4,j=16, found '{part}'"));
+        };
+        if found.iter().any(|(known, _)| *known == name) {
+            return Err(format!("'tile' has two sizes of '{name}'; remove one"));
+        }
+        found.push((name, size));
+    }
+    Ok(found)
+}
+
+/// The text after `--NAME=`, which is not empty.
+fn value(options: &pass::Options) -> Result<&str, String> {
+    Some(options.text(""))
+        .filter(|text| !text.is_empty())
+        .ok_or("this option expects a value".into())
+}
+
+/// `--tile=i=4,j=16` of `tc-opt`.
+pub static TILE: PipelineInfo = PipelineInfo {
+    argument: "tile",
+    summary: "Compute operations without a schedule in tiles",
+    options: &[VALUE],
+    build: |options| {
+        let text = value(options)?;
+        sizes(text)?;
+        Ok(format!("imap-schedule{{tile={text}}},func.func(imap-tile)"))
+    },
+};
+
+/// `--schedule=FILE` of `tc-opt`.
+pub static SCHEDULE_FILE: PipelineInfo = PipelineInfo {
+    argument: "schedule",
+    summary: "Give operations the schedules of a file",
+    options: &[VALUE],
+    build: |options| Ok(format!("imap-schedule{{file={}}}", value(options)?)),
+};
+
+/// If the pass is told what to do, programs have to be operations of `imap`.
+fn check_converted(pass: &PassRun) -> Result<(), Failure> {
+    let is_told = ["tile", "file"].iter().any(|name| !pass.options.text(name).is_empty());
+    let Some(module) = mlir::body(pass.op, 0).filter(|_| is_told || pass.options.flag("print"))
+    else {
+        return Ok(());
+    };
+    let passes = |op: &Op| {
+        Some(match mlir::name(*op).split_once('.')?.0 {
+            "tc" => "--infer-ranges --fuse",
+            "hlo" => "--convert-hlo-to-imap --canonicalize --cse --imap-fuse",
+            "tml" => "--convert-tml-to-imap --canonicalize --cse --imap-fuse",
+            "axon" => "--convert-axon-to-imap --canonicalize --cse --imap-fuse",
+            _ => return None,
+        })
+    };
+    match mlir::ops(module).into_iter().find_map(|op| Some((op, passes(&op)?))) {
+        None => Ok(()),
+        Some((op, passes)) => {
+            Report::op_error(
+                op,
+                format!("has no operations of imap to schedule; try '{passes}' first"),
+            )
+            .emit();
+            Err(Failure)
+        }
+    }
 }
 
 /// Gives the operations of a block the schedules of groups that are worth it.
 fn choose(block: Blk, limits: &TileLimits, numbers: &mut impl Iterator<Item = i64>) {
-    let ir = Context::new();
+    let ir = tc_ir::Context::new();
     for group in groups(block, limits) {
         let Group { root, members, range, sizes, packed, is_parallel } = group;
         let mut ops = members.iter().map(|member| member.op()).chain([root.op()]);
@@ -246,12 +330,13 @@ fn is_scheduled(op: Op) -> bool {
     Schedule::of(op).is_some() || mlir::integer_attr(op, GROUP).is_some()
 }
 
-/// Gives the operations of a block without a schedule a step with these sizes.
-fn give(block: Blk, sizes: &[(String, i64)]) {
-    let ir = Context::new();
+/// Gives the operations of a block without a schedule a step with these sizes, and notes the names of their variables.
+fn give(block: Blk, sizes: &[(String, i64)], known: &mut BTreeSet<String>) {
+    let ir = tc_ir::Context::new();
     for op in mlir::ops(block).into_iter().filter(|op| !is_scheduled(*op)) {
         let Some(indexed) = AnyIndexed::cast(op) else { continue };
         let names = variable_names(&indexed.domain(&ir));
+        known.extend(names.iter().cloned());
         let own = sizes.iter().filter(|(name, _)| names.contains(name)).cloned();
         let sizes: Vec<_> = own.collect();
         if !sizes.is_empty() {
@@ -282,46 +367,113 @@ fn read(
     functions: &[Op],
     path: &str,
     numbers: &mut impl Iterator<Item = i64>,
-) -> Result<(), String> {
-    let text =
-        fs::read_to_string(path).map_err(|error| format!("cannot read '{path}': {error}"))?;
+) -> Result<(), Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Report::op_error(pass.op, format!("cannot read '{path}': {error}")).emit();
+        Failure
+    })?;
     let operations = named(functions);
-    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
-    for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-        let at_line = |message: String| format!("{path}:{}: {message}", number + 1);
-        let expected = || at_line("expected 'NAME: #imap.schedule<..>'".to_string());
+    // The lines that name operations.
+    let mut known = HashMap::new();
+    for (number, whole) in (1..).zip(text.lines()) {
+        let line = whole.split("//").next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        // Errors stand at a part of the line.
+        let fail = |part: &str, message: String| {
+            let column = part.as_ptr() as usize - whole.as_ptr() as usize + 1;
+            let location = Location::new(pass.context, path, number, column);
+            Report::at(location, Severity::Error, message).emit();
+            Failure
+        };
         let matching = |pattern: &str| {
-            let found = matching(&operations, pattern).map_err(at_line)?;
-            match found.is_empty() {
-                true => Err(at_line(format!("no operation matches '{pattern}'"))),
+            let found = matching(&operations, pattern).and_then(|found| match found.is_empty() {
+                true => Err(no_match(&operations, pattern)),
                 false => Ok(found),
+            });
+            found.map_err(|message| fail(pattern, message))
+        };
+        let mut note = |op: Op, pattern: &str| match known.insert(mlir::op_key(op), number) {
+            None => Ok(()),
+            Some(first) => {
+                let name = operations.iter().find(|(_, it)| *it == op).map_or("", |it| &it.0);
+                let message = format!(
+                    "line {first} has '{name}' already; an operation has one schedule, remove one of the two"
+                );
+                Err(fail(pattern, message))
             }
         };
-        let (name, schedule) = line.split_once(": ").ok_or_else(expected)?;
+        let (name, schedule) = line
+            .split_once(": ")
+            .ok_or_else(|| fail(line, "expected 'NAME: #imap.schedule<..>'".to_string()))?;
+        let (name, schedule) = (name.trim(), schedule.trim());
         let (schedule, members) = schedule.split_once(" with ").unwrap_or((schedule, ""));
-        let attribute = Attribute::parse(pass.context, schedule);
-        let schedule = attribute.and_then(Schedule::from_attribute).ok_or_else(|| {
-            at_line("expected a schedule, such as #imap.schedule<tile [i = 4]>".to_string())
-        })?;
-        let roots = matching(name.trim())?;
-        roots.iter().for_each(|op| schedule.set(*op));
+        let schedule = parse(pass.context, schedule)
+            .map_err(|(place, message)| fail(&schedule[place..], message))?;
+        let roots = matching(name)?;
+        for op in &roots {
+            note(*op, name)?;
+            schedule.set(*op);
+        }
         if members.is_empty() {
             continue;
         }
         let ([root], Some(group)) = (&roots[..], numbers.next()) else {
-            return Err(at_line(format!(
-                "'{name}' matches several operations, and a group has one root"
-            )));
+            let message = format!("'{name}' matches several operations, and a group has one root");
+            return Err(fail(name, message));
         };
         let attribute = mlir::i64_attr(pass.context, group);
         mlir::set_attribute(*root, GROUP, attribute);
-        for member in members.split(',') {
-            matching(member.trim())?
-                .into_iter()
-                .for_each(|op| mlir::set_attribute(op, GROUP, attribute));
+        for pattern in members.split(',').map(str::trim) {
+            let found = matching(pattern)?;
+            if found.contains(root) {
+                let message = format!("'{pattern}' is the root of the group; remove it here");
+                return Err(fail(pattern, message));
+            }
+            for op in found {
+                note(op, pattern)?;
+                mlir::set_attribute(op, GROUP, attribute);
+            }
         }
     }
     Ok(())
+}
+
+/// The schedule of a text, or the place in the text that is wrong and the reason.
+fn parse(context: &Context, text: &str) -> Result<Schedule, (usize, String)> {
+    let (handler, received) = report::collect(context);
+    let attribute = Attribute::parse(context, text);
+    context.detach_diagnostic_handler(handler);
+    if let Some(schedule) = attribute.and_then(Schedule::from_attribute) {
+        return Ok(schedule);
+    }
+    let expected = "expected a schedule, such as #imap.schedule<tile [i = 4]>";
+    let received = received.borrow();
+    let Some(error) = received.iter().find(|it| it.is_error()) else {
+        return Err((0, expected.to_string()));
+    };
+    let place = error.place.as_ref().map_or(0, |(_, _, column)| column.saturating_sub(1));
+    let place = if text.is_char_boundary(place) { place } else { 0 };
+    Err((place, error.message.clone()))
+}
+
+/// The most names that an error lists.
+const MAX_NAMES: usize = 20;
+
+fn no_match(operations: &[(String, Op)], pattern: &str) -> String {
+    let mut names: Vec<_> =
+        operations.iter().take(MAX_NAMES).map(|(name, _)| name.as_str()).collect();
+    if MAX_NAMES < operations.len() {
+        names.push("..");
+    }
+    match names.is_empty() {
+        true => format!("no operation matches '{pattern}', because none has a schedule"),
+        false => format!(
+            "no operation matches '{pattern}'; expected FILE:LINE or one of {}",
+            names.join(", ")
+        ),
+    }
 }
 
 /// The operations of which the name, or a line that they stand for, matches a pattern.
@@ -367,6 +519,8 @@ mod tests {
         let size = |name: &str, size| (name.to_string(), size);
         assert_eq!(sizes(""), Ok(Vec::new()));
         assert_eq!(sizes("i=4, j = 16"), Ok(vec![size("i", 4), size("j", 16)]));
+        let twice = "'tile' has two sizes of 'i'; remove one".to_string();
+        assert_eq!(sizes("i=4,i=5"), Err(twice));
         for wrong in ["i", "i=0", "i=-3", "=4", "i=4 5"] {
             assert!(sizes(wrong).is_err_and(|error| error.contains(wrong)), "{wrong}");
         }
