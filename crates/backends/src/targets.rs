@@ -4,7 +4,7 @@ use crate::{backend::Backend, cpu, nvvm};
 use std::sync::Once;
 use tc_dialects::pass::{PassOption, PipelineInfo};
 use tc_passes::{
-    fusion::print::{FORMAT, PASS},
+    fusion::print::{FORMAT, PASS, check_format},
     target::{Codegen, Machine},
 };
 
@@ -38,10 +38,15 @@ pub fn named(text: &str) -> Result<(&'static dyn Backend, Machine), String> {
     Ok((backend, backend.machine(machine)?))
 }
 
+/// The passes from every language except Axon to `imap`. Those of the other languages do nothing.
+const CONVERT: &str = "tc-infer-ranges,convert-tc-to-imap,\
+     tml.program(tml-eliminate-dead-statements,cse,tml-forward-statements,tml-reassociate),convert-tml-to-imap,\
+     convert-hlo-to-imap";
+
 /// Fuses and schedules programs for a target, and prints the kernels.
 static PRINT_FUSION_PLAN: PipelineInfo = PipelineInfo {
     argument: "print-fusion-plan",
-    summary: "Fuse TC and HLO programs, and print the kernels, their groups and why they are not one",
+    summary: "Convert and fuse programs, and print the kernels, their groups and why they are not one",
     options: &[
         FORMAT,
         PassOption {
@@ -50,23 +55,26 @@ static PRINT_FUSION_PLAN: PipelineInfo = PipelineInfo {
             default: "",
         },
         PassOption { name: "threads", description: "Threads of the program", default: "1" },
+        PassOption { name: "entry", description: "The definition of an Axon program", default: "" },
     ],
     build: |options| {
         let (mut costs, mut tiles) = (String::new(), String::new());
+        let format = check_format(options.text(FORMAT.name))?;
+        let threads = cpu::pipeline::threads(options)?;
         let text = options.text("target");
         if !text.is_empty() {
             let (backend, machine) = named(text)?;
-            let threads = options.number("threads").and_then(|it| usize::try_from(it).ok());
-            let threads = threads.filter(|it| 0 < *it).ok_or("'threads' expects a number")?;
             costs = backend.costs(&machine).options();
             tiles = backend.tiles(&Codegen { threads, ..Codegen::new(machine) }).options();
         }
+        let entry = match options.text("entry") {
+            "" => String::new(),
+            entry => format!("{{entry={entry}}}"),
+        };
         Ok(format!(
-            "convert-tc-to-imap,convert-hlo-to-imap,canonicalize,cse,hoist-invariants,imap-fuse{{{costs}}},\
-             canonicalize,cse,imap-schedule{{{tiles}}},{}{{{}={} {costs}}}",
-            PASS.argument,
-            FORMAT.name,
-            options.text(FORMAT.name)
+            "{CONVERT},convert-axon-to-imap{entry},canonicalize,cse,hoist-invariants,imap-fuse{{{costs}}},canonicalize,cse,\
+             imap-schedule{{{tiles}}},{}{{{}={format} {costs}}}",
+            PASS.argument, FORMAT.name
         ))
     },
 };

@@ -30,11 +30,15 @@ pub static LOWER_TO_CPU: PipelineInfo = PipelineInfo {
     build,
 };
 
-fn build(options: &pass::Options) -> Result<String, String> {
+/// The option `threads`, or why it is invalid.
+pub(crate) fn threads(options: &pass::Options) -> Result<usize, String> {
     let threads = options.text("threads").parse().ok();
     let threads = threads.filter(|threads| (1..=MAX_THREADS).contains(threads));
-    let threads =
-        threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))?;
+    threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))
+}
+
+fn build(options: &pass::Options) -> Result<String, String> {
+    let threads = threads(options)?;
     let strict_fp = options.truth("strict-fp")?;
     let machine = BACKEND.machine(Some(options.text("target-cpu")))?;
     let codegen = Codegen { threads, strict_fp, ..Codegen::new(machine) };

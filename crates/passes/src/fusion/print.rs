@@ -49,6 +49,17 @@ use tc_ir::{Context, Expr, Variable};
 pub const FORMAT: PassOption =
     PassOption { name: "format", description: "'text', or 'dot' for Graphviz", default: "text" };
 
+/// A value of [`FORMAT`], or why it is none.
+///
+/// # Errors
+/// The value is unknown.
+pub fn check_format(text: &str) -> Result<&str, String> {
+    match text {
+        "text" | "dot" => Ok(text),
+        other => Err(format!("'format' expects 'text' or 'dot', found '{other}'")),
+    }
+}
+
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "imap-print-fusion-plan",
@@ -64,14 +75,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         Report::at(location, Severity::Error, message).emit();
         Failure
     };
-    let write = match pass.options.text(FORMAT.name) {
-        "text" => FusionPlan::text,
-        "dot" => FusionPlan::dot,
-        other => {
-            let message = format!("'format' expects 'text' or 'dot', found '{other}'");
-            return Err(fail(pass.op.location(), message));
-        }
-    };
+    let format = check_format(pass.options.text(FORMAT.name))
+        .map_err(|message| fail(pass.op.location(), message))?;
+    let write = if format == "dot" { FusionPlan::dot } else { FusionPlan::text };
     let costs = costs(pass)?;
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
     let functions = mlir::ops(module).into_iter();
@@ -232,12 +238,15 @@ impl<'c> FusionPlan<'c> {
         }
         for edge in self.graph.edge_references() {
             let (from, to) = (edge.source().index(), edge.target().index());
-            let reason = edge.weight().rejection.as_deref().unwrap_or_default();
+            let Edge { bytes, rejection } = edge.weight();
+            let flops = match &self.graph[edge.source()] {
+                Node::Kernel(kernel) => format!("\\n{} flops", kernel.flops),
+                _ => String::new(),
+            };
             let _ = writeln!(
                 text,
-                "  n{from} -> n{to} [label=\"{} bytes\", tooltip=\"{}\"];",
-                edge.weight().bytes,
-                escaped(reason)
+                "  n{from} -> n{to} [label=\"{bytes} bytes{flops}\", tooltip=\"{}\"];",
+                escaped(rejection.as_deref().unwrap_or_default())
             );
         }
         text + "}\n"
@@ -306,7 +315,11 @@ impl<'c> PlanBuilder<'_> {
         let producer = mlir::defining_op(value).and_then(Generic::cast);
         let rejection = match (producer, consumer) {
             (Some(producer), Some(consumer)) if producer.op().block() == consumer.op().block() => {
-                plan(self.ir, consumer, producer, (self.costs, true)).err().map(|it| it.to_string())
+                Some(match plan(self.ir, consumer, producer, (self.costs, true)) {
+                    Err(rejection) => rejection.to_string(),
+                    // Canonicalization after fusion makes bodies cheaper.
+                    Ok(_) => "imap-fuse can fuse them as they are now".to_string(),
+                })
             }
             _ => None,
         };
