@@ -40,6 +40,7 @@ use super::loop_nest::{
     Choices, converted,
     emit::{Nest, Scope},
     order::{self, Plan},
+    schedule::circular,
 };
 use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{BlockLike, Type, ValueLike};
@@ -279,7 +280,7 @@ fn convert<'c>(
     choices: Choices,
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(generic.into(), choices)?;
-    let plan = order::plan(&nest).ok_or_else(circular)?;
+    let plan = order::plan(&nest).ok_or_else(|| Report::error(circular()))?;
     let scope = nest.outer_scope(builder);
     let (dims, ranges) = match &plan {
         Plan::Registers { dims, ranges } => (dims.clone(), ranges),
@@ -311,10 +312,6 @@ fn convert<'c>(
         }
     }
     Ok(())
-}
-
-fn circular<'c>() -> Report<'c> {
-    Report::error("has variables whose bounds depend on each other")
 }
 
 /// Variables that together are one index, with the values of their bounds.

@@ -2,7 +2,7 @@
 //! Where another variable is contiguous, and its rows fill a warp, a thread takes a row, so that neighbouring
 //! threads have neighbouring rows.
 
-use super::{Grid, Space, WARP, circular, group::Group};
+use super::{Grid, Space, WARP, group::Group};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -11,6 +11,7 @@ use crate::{
             emit::{Nest, Scope},
             order,
             scan::Loops,
+            schedule::circular,
         },
     },
     loops,
@@ -31,7 +32,7 @@ pub(super) fn convert<'c>(
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(scan.into(), choices)?;
     let scanned = Var::Dim(scan.dim());
-    let (mut dims, row) = order::around(&nest, scanned).ok_or_else(circular)?;
+    let (mut dims, row) = order::around(&nest, scanned).ok_or_else(|| Report::error(circular()))?;
     dims.extend(row);
     let mut scope = nest.outer_scope(builder);
     let space = Space::new(&nest, builder, &mut scope, &dims);
