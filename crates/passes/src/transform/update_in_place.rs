@@ -48,17 +48,23 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let function = pass.op;
-    let mut blocks: HashMap<_, Vec<Op>> = HashMap::new();
+    // By block, in the order of the blocks.
+    let (mut writers, mut numbers): (Vec<Vec<Op>>, _) = (Vec::new(), HashMap::new());
     mlir::walk(function, &mut |op| {
         if (mlir::is(op, "memref.copy") || Generic::cast(op).is_some())
             && let Some(block) = op.block()
         {
-            blocks.entry(mlir::block_key(mlir::block_ref(block))).or_default().push(op);
+            let block = mlir::block_key(mlir::block_ref(block));
+            let number = *numbers.entry(block).or_insert(writers.len());
+            if number == writers.len() {
+                writers.push(Vec::new());
+            }
+            writers[number].push(op);
         }
     });
     let results = &results_in_arguments(function);
     let mut gone = 0;
-    for writers in blocks.into_values() {
+    for writers in writers {
         let Some(block) = writers[0].block().map(mlir::block_ref) else { continue };
         let ops = mlir::ops(block).into_iter().enumerate();
         let places = ops.map(|(n, op)| (mlir::op_key(op), n)).collect();
