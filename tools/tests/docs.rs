@@ -154,9 +154,7 @@ fn passes() -> String {
          `--pass-pipeline='builtin.module(imap-fuse{max-recompute=0})'`, or alone as an option \
          of `tc-opt`: `--imap-fuse='max-recompute=0'`.\n",
     );
-    let mut sorted = PASSES.to_vec();
-    sorted.sort_by_key(|pass| pass.argument);
-    for pass in sorted {
+    for pass in PASSES {
         let _ = write!(
             page,
             "\n## `{}`\n\n_{}_\n\n{}\n",
