@@ -1,4 +1,6 @@
 // RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=0},convert-imap-to-scf{parallel=true parallel-threshold=3000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
+// RUN: not tc-opt %s --convert-imap-to-scf='vector-bits=many' 2>&1 | FileCheck %s --check-prefix=NUMBER
+// NUMBER: error: 'func.func' op 'vector-bits' expects a number
 
 // 1000 points of a load, a negation and a store are enough work; 999 are not.
 // CHECK-LABEL: func.func @enough(

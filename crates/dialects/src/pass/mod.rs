@@ -8,7 +8,7 @@ mod registry;
 
 pub use registry::{register_nvvm_passes, register_pipeline};
 
-use crate::{ffi, mlir::Op};
+use crate::{ffi, mlir::Op, report::Report};
 use melior::{
     Context,
     ir::operation::OperationPrintingFlags,
@@ -17,6 +17,7 @@ use melior::{
 use std::{
     collections::HashSet,
     env,
+    ops::RangeBounds,
     path::PathBuf,
     sync::{
         Mutex,
@@ -132,6 +133,11 @@ impl Options {
         Self { options, values }
     }
 
+    /// Whether there is an option of a name.
+    pub fn has(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option.name == name)
+    }
+
     /// The text of an option; empty if there is none of that name.
     pub fn text(&self, name: &str) -> &str {
         let index = self.options.iter().position(|option| option.name == name);
@@ -176,5 +182,29 @@ impl<'c> PassRun<'c> {
     /// Notes that `op` is being worked on: an internal error is reported there.
     pub fn enter(&self, op: Op<'c>) {
         ffi::set_current(op);
+    }
+
+    /// An option as a number.
+    ///
+    /// # Errors
+    /// It is none, which is reported.
+    pub fn number(&self, name: &str) -> Result<i64, Failure> {
+        self.number_in(name, .., "a number")
+    }
+
+    /// An option as a number in a range, which a text describes.
+    ///
+    /// # Errors
+    /// It is none, which is reported.
+    pub fn number_in(
+        &self,
+        name: &str,
+        range: impl RangeBounds<i64>,
+        expected: &str,
+    ) -> Result<i64, Failure> {
+        self.options.number(name).filter(|it| range.contains(it)).ok_or_else(|| {
+            Report::op_error(self.op, format!("'{name}' expects {expected}")).emit();
+            Failure
+        })
     }
 }

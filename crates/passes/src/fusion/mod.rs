@@ -91,7 +91,7 @@ use tc_dialects::{
     imap::{Accumulator, AnyIndexed, Generic, Indexed},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, records_remarks, remark},
+    report::{RemarkKind, records_remarks, remark},
 };
 use tc_ir::{
     Context,
@@ -161,13 +161,7 @@ pub const PASS: PassInfo = PassInfo {
 
 /// The costs in the options of a pass.
 fn costs(pass: &PassRun) -> Result<MemoryBound, Failure> {
-    let number = |name| {
-        let found = pass.options.number(name).and_then(|it| u32::try_from(it).ok());
-        found.ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
-            Failure
-        })
-    };
+    let number = |name| Ok(pass.number_in(name, 0..=i64::from(u32::MAX), "a number")? as u32);
     Ok(MemoryBound {
         max_recompute: number("max-recompute")? as usize,
         max_consumers: number("max-consumers")? as usize,

@@ -153,10 +153,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         Report::op_error(pass.op, message).emit();
         Failure
     };
-    let number = |name| {
-        let found = pass.options.number(name).and_then(|it| u64::try_from(it).ok());
-        found.ok_or_else(|| fail(format!("'{name}' expects a number")))
-    };
+    let number = |name| Ok(pass.number_in(name, 0.., "a number")?.unsigned_abs());
     let threshold = number("parallel-threshold")?;
     let limits = TileLimits {
         min_bytes: number("min-bytes")?,

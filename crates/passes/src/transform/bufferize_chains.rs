@@ -50,7 +50,7 @@ use tc_dialects::{
     imap::{self, AnyIndexed, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.
@@ -68,10 +68,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(max_readers) = pass.options.number("max-readers") else {
-        Report::op_error(pass.op, "'max-readers' expects a number").emit();
-        return Err(Failure);
-    };
+    let max_readers = pass.number("max-readers")?;
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);

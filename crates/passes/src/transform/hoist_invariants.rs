@@ -42,7 +42,7 @@ use tc_dialects::{
     imap::{Generic, Indexed, View},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 use tc_ir::Context;
 
@@ -75,10 +75,7 @@ const CHEAP: [&str; 8] = [
 ];
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(max_bytes) = pass.options.number("max-bytes") else {
-        Report::op_error(pass.op, "'max-bytes' expects a number").emit();
-        return Err(Failure);
-    };
+    let max_bytes = pass.number("max-bytes")?;
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let ir = Context::new();
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {

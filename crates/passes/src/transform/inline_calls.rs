@@ -53,10 +53,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         report.emit();
         Failure
     };
-    let max_operations = pass
-        .options
-        .number("max-operations")
-        .ok_or_else(|| fail(Report::op_error(pass.op, "'max-operations' expects a number")))?;
+    let max_operations = pass.number("max-operations")?;
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let calls = Calls::of(block);
     let order = calls.callees_first().map_err(fail)?;

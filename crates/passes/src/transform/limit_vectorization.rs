@@ -44,7 +44,7 @@ use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
     mlir::{self, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.
@@ -82,15 +82,10 @@ pub const PASS: PassInfo = PassInfo {
 const EXTREMA: [&str; 4] = ["arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"];
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let number = |name| {
-        pass.options.number(name).ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
-            Failure
-        })
-    };
     let (max_conditional_ops, max_extrema) =
-        (number("max-conditional-ops")?, number("max-extrema")?);
-    let (max_unrolled, max_copied_ops) = (number("max-unrolled")?, number("max-copied-ops")?);
+        (pass.number("max-conditional-ops")?, pass.number("max-extrema")?);
+    let (max_unrolled, max_copied_ops) =
+        (pass.number("max-unrolled")?, pass.number("max-copied-ops")?);
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);

@@ -58,7 +58,7 @@ use tc_dialects::{
     imap::{AnyIndexed, Sort},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.
@@ -90,13 +90,7 @@ const MAX_CONSTANT: i64 = 64;
 const LOOPS_PER_OPERATION: i64 = 8;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let number = |name| {
-        pass.options.number(name).ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
-            Failure
-        })
-    };
-    let (max_operations, max_loops) = (number("max-operations")?, number("max-loops")?);
+    let (max_operations, max_loops) = (pass.number("max-operations")?, pass.number("max-loops")?);
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let mut names: HashSet<String> = HashSet::new();
     for op in mlir::ops(block) {

@@ -60,13 +60,8 @@ pub const PASS: PassInfo = PassInfo {
 const MAX_VECTOR_LENGTH: i64 = 1 << 16;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let vector_length = pass.options.number("vector-length");
-    let Some(vector_length) = vector_length.filter(|it| (1..=MAX_VECTOR_LENGTH).contains(it))
-    else {
-        let message = format!("'vector-length' expects a number from 1 to {MAX_VECTOR_LENGTH}");
-        Report::op_error(pass.op, message).emit();
-        return Err(Failure);
-    };
+    let expected = format!("a number from 1 to {MAX_VECTOR_LENGTH}");
+    let vector_length = pass.number_in("vector-length", 1..=MAX_VECTOR_LENGTH, &expected)?;
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for program in mlir::ops(block).into_iter().filter_map(Program::cast) {
         pass.enter(program.op());

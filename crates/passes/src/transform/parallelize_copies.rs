@@ -26,7 +26,6 @@ use tc_dialects::{
     imap::{Access, View},
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::Report,
 };
 use tc_ir::{Context, IndexingMap};
 
@@ -45,10 +44,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(threshold) = pass.options.number("parallel-threshold") else {
-        Report::op_error(pass.op, "'parallel-threshold' expects a number").emit();
-        return Err(Failure);
-    };
+    let threshold = pass.number("parallel-threshold")?;
     let mut copies = Vec::new();
     mlir::walk(pass.op, &mut |op| {
         if mlir::is(op, "memref.copy") && !is_in_parallel(op) {

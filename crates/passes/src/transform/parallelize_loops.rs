@@ -25,7 +25,6 @@ use melior::ir::operation::OperationLike;
 use tc_dialects::{
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::Report,
 };
 
 /// The pass.
@@ -43,10 +42,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(threshold) = pass.options.number("parallel-threshold") else {
-        Report::op_error(pass.op, "'parallel-threshold' expects a number").emit();
-        return Err(Failure);
-    };
+    let threshold = pass.number("parallel-threshold")?;
     let mut loops = Vec::new();
     mlir::walk(pass.op, &mut |op| {
         let is_long = || {

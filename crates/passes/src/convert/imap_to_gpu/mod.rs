@@ -90,11 +90,7 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         Report::op_error(run.op, "'block-size' expects a multiple of 32, at most 1024").emit();
         return Err(Failure);
     }
-    let Some(busy) = run.options.number("blocks") else {
-        Report::op_error(run.op, "'blocks' expects a number").emit();
-        return Err(Failure);
-    };
-    let choices = Choices::of(&run.options);
+    let (busy, choices) = (run.number("blocks")?, Choices::of(run)?);
     let ops = converted(run.op);
     let Some((op, others)) = ops.split_first() else { return Ok(()) };
     for op in &ops {

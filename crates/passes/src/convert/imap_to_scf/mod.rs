@@ -48,7 +48,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(run: &PassRun) -> Result<(), Failure> {
-    let choices = Choices::of(&run.options);
+    let choices = Choices::of(run)?;
     for_each(run, converted(run.op), |op| {
         let choices = choices.inside(op);
         let generic = Generic::cast(op).map(|it| nest::convert(it, choices));

@@ -73,7 +73,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(run: &PassRun) -> Result<(), Failure> {
-    let choices = Choices::of(&run.options);
+    let choices = Choices::of(run)?;
     for_each(run, converted(run.op), |op| {
         let steps = Schedule::of(op).unwrap_or_default().steps;
         let step = steps.into_iter().find(|step| matches!(step, Step::Vector { .. }));

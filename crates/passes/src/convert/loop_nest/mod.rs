@@ -19,7 +19,7 @@ use crate::loops::is_in_parallel;
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
     mlir::{self, Op},
-    pass::{Failure, Options, PassOption, PassRun},
+    pass::{Failure, PassOption, PassRun},
     report::Report,
 };
 
@@ -69,16 +69,22 @@ pub(in crate::convert) struct Choices {
 }
 
 impl Choices {
-    /// Those among the options of a pass.
-    pub fn of(options: &Options) -> Self {
-        let threshold = options.number("parallel-threshold").and_then(|it| u64::try_from(it).ok());
-        Self {
-            parallel: options.flag("parallel"),
-            parallel_threshold: threshold.unwrap_or(0),
-            strict_fp: options.flag("strict-fp"),
-            vector_bits: options.number("vector-bits").unwrap_or(0),
-            vector_registers: options.number("vector-registers").unwrap_or(0),
-        }
+    /// Those among the options of a pass; 0 for a number that is none of them.
+    ///
+    /// # Errors
+    /// An option expects a number, which is reported.
+    pub fn of(run: &PassRun) -> Result<Self, Failure> {
+        let number = |name| match run.options.has(name) {
+            true => run.number_in(name, 0.., "a number"),
+            false => Ok(0),
+        };
+        Ok(Self {
+            parallel: run.options.flag("parallel"),
+            parallel_threshold: number("parallel-threshold")?.unsigned_abs(),
+            strict_fp: run.options.flag("strict-fp"),
+            vector_bits: number("vector-bits")?,
+            vector_registers: number("vector-registers")?,
+        })
     }
 
     /// Those for an operation: one level of loops is for threads.

@@ -105,12 +105,7 @@ const WARP: i64 = 32;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
-    let number = |name: &str| {
-        pass.options.number(name).filter(|it| 0 < *it).ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a positive number")).emit();
-            Failure
-        })
-    };
+    let number = |name| pass.number_in(name, 1.., "a positive number");
     let (block_size, max_blocks) = (number("block-size")?, number("max-blocks")?);
     let functions = mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func"));
     let mut kernels = Kernels::new(pass, block_size, max_blocks);

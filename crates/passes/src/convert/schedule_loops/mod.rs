@@ -52,7 +52,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(run: &PassRun) -> Result<(), Failure> {
-    let choices = Choices::of(&run.options);
+    let choices = Choices::of(run)?;
     let ops = converted(run.op).into_iter().filter(|op| Schedule::of(*op).is_none());
     for_each(run, ops.collect(), |op| {
         let generic = Generic::cast(op).map(|it| of_generic(it, choices));

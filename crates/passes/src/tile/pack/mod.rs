@@ -46,7 +46,7 @@ use tc_dialects::{
     },
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 use tc_ir::{
     Context, Interval,
@@ -106,16 +106,10 @@ struct Limits {
 }
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let number = |name| {
-        pass.options.number(name).ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
-            Failure
-        })
-    };
     let limits = Limits {
-        vector_bits: number("vector-bits")?,
-        min_reuse: number("min-reuse")?,
-        cache_bytes: number("cache-bytes")?,
+        vector_bits: pass.number("vector-bits")?,
+        min_reuse: pass.number("min-reuse")?,
+        cache_bytes: pass.number("cache-bytes")?,
     };
     if limits.vector_bits < 128 {
         return Ok(());

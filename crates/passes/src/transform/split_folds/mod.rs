@@ -65,7 +65,7 @@ use tc_dialects::{
     },
     mlir::{self, Builder, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    report::{RemarkKind, Report, remark},
+    report::{RemarkKind, remark},
 };
 use tc_ir::{
     Context, Interval,
@@ -105,12 +105,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let number = |name: &str| {
-        pass.options.number(name).filter(|number| 0 < *number).ok_or_else(|| {
-            Report::op_error(pass.op, format!("'{name}' expects a positive number")).emit();
-            Failure
-        })
-    };
+    let number = |name| pass.number_in(name, 1.., "a positive number");
     let limits =
         Limits { wanted: number("parts")?, min_size: number("min-size")?, row: number("row")? };
     let strict_fp = pass.options.flag("strict-fp");
