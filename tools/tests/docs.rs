@@ -16,7 +16,7 @@ use tc_backends::cpu::pipeline::LOWER_TO_CPU;
 use tc_dialects::{
     Language,
     builtins::BUILTINS,
-    pass::{PassInfo, PassOption},
+    pass::{self, PassInfo, PassOption, PipelineInfo},
     report::{self, Received},
 };
 use tc_passes::{
@@ -180,7 +180,8 @@ fn passes() -> String {
     }
     for (info, value) in [(&TILE, "i=4,j=16"), (&SCHEDULE_FILE, "FILE")] {
         let PipelineInfo { argument, summary, options, build } = info;
-        let pipeline = build(&Options::new(options, vec![value.into()])).expect("a valid value");
+        let pipeline =
+            build(&pass::Options::new(options, vec![value.into()])).expect("a valid value");
         let _ = writeln!(page, "| `--{argument}={value}` | `{pipeline}` | {summary} |");
     }
     let _ = write!(
