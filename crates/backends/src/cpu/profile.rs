@@ -106,6 +106,7 @@ mod tests {
             lines: Vec::new(),
             flops: None,
             bytes: None,
+            schedule: String::new(),
         };
         let measurement = Measurement::new(&[kernel("a"), kernel("b")]);
         for runs in [3, 2, 2] {
