@@ -847,7 +847,7 @@ pub fn is_memref(ty: Type) -> bool {
 }
 
 /// Whether neighbours in the last dimension of a memref are known to be neighbours in memory.
-pub fn is_contiguous(ty: Type) -> bool {
+pub fn has_unit_inner_stride(ty: Type) -> bool {
     let mut strides = vec![0_i64; shape(ty).len()];
     let mut offset = 0;
     // SAFETY: the type is a memref with a rank; there is room for a stride per dimension.

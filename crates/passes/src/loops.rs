@@ -8,7 +8,7 @@ use tc_dialects::mlir::{self, Builder, Op, Val};
 const ALIGNMENT: i64 = 64;
 
 /// Whether a buffer is row-major without gaps.
-pub fn is_contiguous(ty: Type) -> bool {
+pub fn has_identity_layout(ty: Type) -> bool {
     ty == memref(&mlir::shape(ty), mlir::element_type(ty))
 }
 

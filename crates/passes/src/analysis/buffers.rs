@@ -177,11 +177,11 @@ pub(crate) fn is_noalias(value: Val) -> bool {
 /// Whether a copy is between ranked buffers of which one is not contiguous.
 pub(crate) fn needs_loops(copy: Op) -> bool {
     let types: Vec<_> = mlir::operands(copy).iter().map(|it| it.r#type()).collect();
-    types.iter().all(|it| mlir::is_memref(*it)) && !types.into_iter().all(is_contiguous)
+    types.iter().all(|it| mlir::is_memref(*it)) && !types.into_iter().all(is_copied_by_memcpy)
 }
 
 /// Whether `finalize-memref-to-llvm` copies buffers of this type by `memcpy`.
-fn is_contiguous(ty: Type) -> bool {
+fn is_copied_by_memcpy(ty: Type) -> bool {
     let Ok(buffer) = MemRefType::try_from(ty) else { return false };
     let extents = mlir::shape(ty);
     let dims: Vec<_> = extents.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();

@@ -108,7 +108,7 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
     for ((init, index), argument) in inits.iter_mut().zip(stored).zip(&arguments[inputs.len()..]) {
         let is_read = !folds.is_empty() || !mlir::uses(*argument).is_empty();
         if !is_read && is_computed(*init) && stores_all(ir, *init, index) {
-            *init = build_empty(&b, *init);
+            *init = b.empty_like(*init, mlir::element_type(init.r#type()));
         }
     }
     for ((init, index), combiner) in inits.iter().zip(stored).zip(combiners) {
@@ -166,13 +166,6 @@ fn is_computed(tensor: Val) -> bool {
 fn stores_all(ir: &Context, init: Val, index: &[Expr]) -> bool {
     let mut dims = index.iter().zip(mlir::shape(init.r#type()));
     dims.all(|(expr, extent)| ir.as_constant(*expr).is_none() || extent == Some(1))
-}
-
-/// An empty tensor of the type and the extents of another one.
-fn build_empty<'c>(b: &Builder<'c>, tensor: Val<'c>) -> Val<'c> {
-    let shape = mlir::shape(tensor.r#type()).into_iter().enumerate();
-    let dynamic = shape.filter(|(_, extent)| extent.is_none()).map(|(dim, _)| b.dim(tensor, dim));
-    b.value("tensor.empty", &dynamic.collect::<Vec<_>>(), tensor.r#type())
 }
 
 /// The tensor that a `linalg.fill` overwrites with the identity of a combiner to give `init`.

@@ -412,14 +412,11 @@ impl<'c, 'i> Converter<'c, 'i> {
         };
         let arguments = mlir::arguments(generic.body());
         let mut values = self.values.clone();
-        for (key, number) in &operand_of_read {
-            if let Some(slot) = kept.get(number) {
-                for read in &reads {
-                    let result = mlir::result(read.op, 0);
-                    if mlir::value_key(result) == *key {
-                        values.insert(result, arguments[*slot]);
-                    }
-                }
+        for read in &reads {
+            let result = mlir::result(read.op, 0);
+            let number = operand_of_read.get(&mlir::value_key(result));
+            if let Some(slot) = number.and_then(|number| kept.get(number)) {
+                values.insert(result, arguments[*slot]);
             }
         }
         self.build_body(statement, (generic, &variables), values, &operand_of_read, &used);

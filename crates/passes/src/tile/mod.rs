@@ -23,7 +23,7 @@
 //!   ..
 //! ```
 //!
-//! A fold of which a step cuts a range is opened before (`imap/open.rs`): one operation writes the starts, the tiles
+//! If a step cuts a range of a fold, the fold is opened first (`imap/open.rs`): one operation writes the starts, the tiles
 //! accumulate in the destination, and one operation applies the epilogue.
 //!
 //! Each index of the tiled dimensions of a root has to need one index of each member of its group, so that nothing is
@@ -225,7 +225,8 @@ fn tile_block<'c>(
     Ok(())
 }
 
-/// Executes the steps of an operation up to the next one that makes loops. A fold of which that cuts a range is opened.
+/// Executes the steps of an operation before the next step that makes loops. If that step cuts a range of a fold, the fold
+/// is opened first.
 fn prepare(ir: &Context, op: Op) -> Result<(), Failure> {
     let Some(root) = AnyIndexed::cast(op) else { return Ok(()) };
     let Some(mut schedule) = Schedule::of(op) else { return Ok(()) };

@@ -89,7 +89,7 @@ fn is_vector(nest: &Nest, buffer: Type, map: &IndexingMap, inner: Var, count: i6
     let (lower, _) = nest.bounds_of(inner);
     map.constraints.is_empty()
         && mlir::integer_width(mlir::element_type(buffer)) != Some(1)
-        && loops::is_contiguous(buffer)
+        && loops::has_identity_layout(buffer)
         && order::step_along(nest, map, inner) == Some(1)
         && rows_are_aligned
         && is_multiple_of(nest, first, count)

@@ -7,7 +7,7 @@
 //! * *In registers*: loops over the dimension variables, inside them loops over the
 //!   range variables that carry the folded values, then the epilogue and one store.
 //! * *In rows*: the last variable is a dimension behind ranges (`C(m, n) +=! A(m, k) * B(k, n)` in the order m, k, n).
-//!   A stretch of it is initialized, accumulated in memory, and finished.
+//!   A strip of it is initialized, accumulated in memory, and finished.
 //!
 //! `scan.rs` and `scatter.rs` have the shapes of the others.
 //!

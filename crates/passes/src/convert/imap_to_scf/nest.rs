@@ -21,9 +21,9 @@ use tc_dialects::{
 };
 use tc_ir::Var;
 
-/// Elements of a row that are accumulated before the next stretch of it: 2 KiB of
+/// Elements of a row that are accumulated before the next strip of it: 2 KiB of
 /// floats, so that what is accumulated and a panel of an input stay in cache.
-pub(super) const STRETCH: i64 = 512;
+pub(super) const STRIP: i64 = 512;
 
 /// The iterations that are enough for all threads.
 const MIN_SHARED: i64 = 64;
@@ -62,7 +62,7 @@ fn in_registers<'c>(
         && has_few(outer)
         && nest.bound_needs(inner).is_empty()
     {
-        loops.insert(1, Loop::stretches(inner, STRETCH));
+        loops.insert(1, Loop::strips(inner, STRIP));
     }
     outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         at_point(nest, builder, scope, ranges, &tightening, &tested);
@@ -80,10 +80,10 @@ fn in_rows<'c>(
     let order = [ranges, &[row]].concat();
     let (tightening, tested) = nest.distribute_constraints(&order, &|_| true);
     let mut loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
-    // Stretches go outside the variables that their bounds do not depend on.
+    // Strips go outside the variables that their bounds do not depend on.
     let needs = nest.bound_needs(row);
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
-    loops.insert(place, Loop::stretches(row, STRETCH));
+    loops.insert(place, Loop::strips(row, STRIP));
     let sums = PartialSums::of(nest, ranges, 1);
     let places = Places::of(nest, row, sums.as_ref());
     let rows = Rows { nest, row, tightening: &tightening, tested: &tested, places: &places };
@@ -97,7 +97,7 @@ fn in_rows<'c>(
     });
 }
 
-/// The accumulators of a stretch in memory: per accumulator, the number of a scratch buffer for each part of its sum, or
+/// The accumulators of a strip in memory: per accumulator, the number of a scratch buffer for each part of its sum, or
 /// for the value. `None` is the destination, where it can hold the result.
 struct Places<'c> {
     buffers: Vec<Vec<Option<usize>>>,
@@ -109,7 +109,7 @@ struct Places<'c> {
 
 impl<'c> Places<'c> {
     fn of(nest: &Nest<'c>, row: Var, sums: Option<&PartialSums>) -> Self {
-        let length = nest.extent(row).unwrap_or(STRETCH).min(STRETCH);
+        let length = nest.extent(row).unwrap_or(STRIP).min(STRIP);
         let (mut buffers, mut results, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for (number, accumulator) in nest.accumulators.iter().enumerate() {
             let sums = sums.filter(|_| partial_sums::is_float_sum(nest, number));
@@ -132,7 +132,7 @@ fn output_of<'a, 'c>(nest: &'a Nest<'c>, accumulator: usize) -> &'a Output<'c> {
     &nest.outputs[accumulator.min(nest.outputs.len() - 1)]
 }
 
-/// A stretch of a row that is accumulated in memory.
+/// A strip of a row that is accumulated in memory.
 struct Rows<'a, 'c> {
     nest: &'a Nest<'c>,
     row: Var,
@@ -152,7 +152,7 @@ impl<'c> Rows<'_, 'c> {
     ) -> (Val<'c>, Vec<Val<'c>>) {
         let output = output_of(self.nest, number);
         if let Some(own) = self.places.buffers[number][part] {
-            let ((start, _), value) = (scope.stretches[&self.row], scope.values[&self.row]);
+            let ((start, _), value) = (scope.strips[&self.row], scope.values[&self.row]);
             let index = builder.value("arith.subi", &[value, start], builder.index_type());
             return (scope.scratch[own], vec![index]);
         }

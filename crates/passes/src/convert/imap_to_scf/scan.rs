@@ -3,8 +3,8 @@
 //! Three shapes:
 //!
 //! * *In rows*: where another dimension variable is contiguous in more operands than the scanned one,
-//!   its loop goes innermost, and the accumulators of a stretch of it are held in memory.
-//! * *In blocks*: where the scanned variable is contiguous, the values of a stretch are stored in
+//!   its loop goes innermost, and the accumulators of a strip of it are held in memory.
+//! * *In blocks*: where the scanned variable is contiguous, the values of a strip are stored in
 //!   memory, whole vectors of them are scanned in log2(lanes) steps, and what comes out is stored.
 //!   Source of the steps: Hillis and Steele, "Data Parallel Algorithms" (1986). This changes
 //!   the order of floating-point operations.
@@ -12,7 +12,7 @@
 //!
 //! An excluded point folds the identity, or nothing if a region combines.
 
-use super::nest::STRETCH;
+use super::nest::STRIP;
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -47,9 +47,9 @@ pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report
     let lanes = block_lanes(&nest).filter(|_| row.is_none());
     let loops = Loops { nest: &nest, scanned, is_exclusive: scan.is_exclusive() };
     let mut outer: Vec<_> = others.iter().copied().map(Loop::over).collect();
-    outer.extend(row.map(|row| Loop::stretches(row, STRETCH)));
+    outer.extend(row.map(|row| Loop::strips(row, STRIP)));
     let scratch: Vec<_> = match row.is_some() || lanes.is_some() {
-        true => nest.accumulators.iter().map(|it| memref(&[Some(STRETCH)], it.ty)).collect(),
+        true => nest.accumulators.iter().map(|it| memref(&[Some(STRIP)], it.ty)).collect(),
         false => Vec::new(),
     };
     outer_loops(
@@ -76,14 +76,14 @@ fn block_lanes(nest: &Nest) -> Option<i64> {
         && nest.accumulators.iter().all(|it| mlir::integer_width(it.ty) != Some(1));
     let bits = nest.accumulators.iter().map(|it| 8 * i64::from(mlir::byte_width(it.ty))).max()?;
     let lanes = nest.choices.vector_bits / bits;
-    (can && 2 <= lanes && STRETCH % lanes == 0).then_some(lanes)
+    (can && 2 <= lanes && STRIP % lanes == 0).then_some(lanes)
 }
 
 impl<'c> Loops<'_, 'c> {
     fn in_rows(&self, builder: &Builder<'c>, scope: &Scope<'c>, row: Var) {
         let nest = self.nest;
         let place = |builder: &Builder<'c>, scope: &Scope<'c>| {
-            let (start, value) = (scope.stretches[&row].0, scope.values[&row]);
+            let (start, value) = (scope.strips[&row].0, scope.values[&row]);
             [builder.sub_index(value, start)]
         };
         row_loop(nest, builder, scope, row, &[], false, &mut |builder, scope| {
@@ -111,7 +111,7 @@ impl<'c> Loops<'_, 'c> {
         let nest = self.nest;
         let mut scope = scope.clone();
         let (lower, upper) = nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
-        let bounds = (lower, upper, builder.index(STRETCH));
+        let bounds = (lower, upper, builder.index(STRIP));
         let spread = |value: Val<'c>| broadcast(builder, value, lanes);
         let starts: Vec<_> = self.starts(builder).into_iter().map(spread).collect();
         let identities: Vec<_> =
@@ -119,9 +119,9 @@ impl<'c> Loops<'_, 'c> {
         let neutral: Vec<_> = identities.iter().copied().map(spread).collect();
         build_for(builder, bounds, &starts, &mut |builder, start, held| {
             let mut scope = scope.clone();
-            let end = builder.add_index(start, builder.index(STRETCH));
+            let end = builder.add_index(start, builder.index(STRIP));
             let end = builder.value("arith.minsi", &[end, upper], builder.index_type());
-            scope.stretches.insert(self.scanned, (start, end));
+            scope.strips.insert(self.scanned, (start, end));
             row_loop(nest, builder, &scope, self.scanned, &[], true, &mut |builder, scope| {
                 let place = [builder.sub_index(scope.values[&self.scanned], start)];
                 let values = self.where_inside(builder, scope, &identities, &|builder, scope| {

@@ -10,7 +10,7 @@
 //! Each condition is tested in the outermost loop in which it is known, so that rows have one test
 //! and one load of their index, or tightens the loop over the last variable that it needs.
 
-use super::nest::STRETCH;
+use super::nest::STRIP;
 use crate::convert::loop_nest::{
     Choices,
     emit::Nest,
@@ -74,7 +74,7 @@ fn in_threads(nest: &Nest, dims: &[Var], free: &[Var]) -> (Vec<Loop>, Vec<Var>) 
             let lanes = lanes.max(1);
             (extent + NUM_STRIPS * lanes - 1) / (NUM_STRIPS * lanes) * lanes
         }
-        None => STRETCH,
+        None => STRIP,
     };
-    (vec![Loop::stretches(*first, length)], dims.to_vec())
+    (vec![Loop::strips(*first, length)], dims.to_vec())
 }

@@ -300,7 +300,7 @@ impl<'a, 'c> Block<'a, 'c> {
         let hold_in_some = builder.compare_int("slt", first, end);
         let in_some = |builder: &Builder<'c>| {
             let mut scope = scope.clone();
-            scope.stretches.insert(lane, (first, end));
+            scope.strips.insert(lane, (first, end));
             let rows: Vec<_> = (0..)
                 .zip(&self.rows)
                 .map(|(vector, row)| {
@@ -804,7 +804,7 @@ impl<'a, 'c> Block<'a, 'c> {
 
     fn finish_row(&self, builder: &Builder<'c>, scope: &Scope<'c>, row: Val<'c>) {
         let nest = self.nest;
-        let (lower, upper) = self.scope.stretches[&self.tiling.lane];
+        let (lower, upper) = self.scope.strips[&self.tiling.lane];
         let bounds = (lower, upper, builder.index(1));
         loops::build_for(builder, bounds, &[], &mut |builder, value, _| {
             let mut scope = scope.clone();

@@ -96,8 +96,8 @@ fn convert<'c>(op: Op<'c>, step: &Step, choices: Choices) -> Result<(), Report<'
     Ok(())
 }
 
-/// How many blocks of an unrolled variable one stretch of the outer loops covers.
-const BLOCKS_PER_STRETCH: i64 = 8;
+/// How many blocks of an unrolled variable one strip of the outer loops covers.
+const BLOCKS_PER_STRIP: i64 = 8;
 /// The blocks that ends are done in.
 const SMALL_BLOCKS: [i64; 2] = [4, 1];
 
@@ -105,13 +105,13 @@ const SMALL_BLOCKS: [i64; 2] = [4, 1];
 fn build<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, tiling: &Tiling) {
     let mut loops: Vec<_> = tiling.rest.iter().copied().map(Loop::over).collect();
     if !tiling.lane_is_range() {
-        loops.push(Loop::stretches(tiling.lane, tiling.width()));
+        loops.push(Loop::strips(tiling.lane, tiling.width()));
     }
-    // Stretches of the unrolled variables are there to be divided among threads, and to
+    // Strips of the unrolled variables are there to be divided among threads, and to
     // be kept in cache if there are two of them.
     if nest.choices.parallel || tiling.lane_is_range() {
         for (var, factor) in &tiling.unrolled {
-            loops.push(Loop::stretches(*var, factor * BLOCKS_PER_STRETCH));
+            loops.push(Loop::strips(*var, factor * BLOCKS_PER_STRIP));
         }
     }
     let held = tiling.held(nest).map(|shape| {
@@ -127,7 +127,7 @@ fn build<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, tiling: 
         if known == Some(0) {
             return unrolled_loops(nest, builder, scope, tiling, (&[], false), None);
         }
-        let (lower, upper) = scope.stretches[&tiling.lane];
+        let (lower, upper) = scope.strips[&tiling.lane];
         let left = builder.value("arith.subi", &[upper, lower], builder.index_type());
         let width = builder.index(tiling.width());
         let is_full = builder.compare_int("eq", left, width);
@@ -193,15 +193,15 @@ fn unrolled_loops<'c>(
     }
     let divides = match interior {
         None => nest.extent(var).is_some_and(|extent| extent % factor == 0),
-        // The interior may be longer than a stretch.
-        Some(interior) => interior.extent() % factor == 0 && !scope.stretches.contains_key(&var),
+        // The interior may be longer than a strip.
+        Some(interior) => interior.extent() % factor == 0 && !scope.strips.contains_key(&var),
     };
     let extent = match interior {
         None => nest.extent(var),
         Some(interior) => Some(interior.extent()),
     };
     let is_divided = divides || !tiling.transposed.is_empty();
-    let known = extent.filter(|_| !is_divided && !scope.stretches.contains_key(&var));
+    let known = extent.filter(|_| !is_divided && !scope.strips.contains_key(&var));
     let tail = known.and_then(|extent| tail(extent, factor));
     let mut sizes = vec![factor];
     match tail {
@@ -233,7 +233,7 @@ fn unrolled_loops<'c>(
         blocks((lower, upper), 1, false);
     }
     if !divides && !tiling.transposed.is_empty() {
-        scope.stretches.insert(var, (lower, upper));
+        scope.strips.insert(var, (lower, upper));
         point_loops(nest, builder, &scope, &[var, tiling.lane]);
     }
 }

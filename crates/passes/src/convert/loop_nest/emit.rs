@@ -36,8 +36,8 @@ pub(in crate::convert) struct Output<'c> {
 #[derive(Clone, Default)]
 pub(in crate::convert) struct Scope<'c> {
     pub values: BTreeMap<Var, Val<'c>>,
-    /// Bounds of a stretch of a variable, the upper one excluded.
-    pub stretches: BTreeMap<Var, (Val<'c>, Val<'c>)>,
+    /// Bounds of a strip of a variable, the upper one excluded.
+    pub strips: BTreeMap<Var, (Val<'c>, Val<'c>)>,
     /// Conditions that hold.
     pub held: Vec<Constraint>,
     /// Conditions, one of which does not hold.
@@ -320,8 +320,8 @@ impl<'c> Nest<'c> {
         var: Var,
         tightening: &[usize],
     ) -> (Val<'c>, Val<'c>) {
-        let (mut lower, mut upper) = match scope.stretches.get(&var) {
-            Some(stretch) => *stretch,
+        let (mut lower, mut upper) = match scope.strips.get(&var) {
+            Some(strip) => *strip,
             None => {
                 let (lower, upper) = self.bounds_of(var);
                 let end = self.ir.add(upper, self.ir.constant(1));

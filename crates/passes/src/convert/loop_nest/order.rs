@@ -21,7 +21,7 @@ const SHORT: u64 = 16;
 pub(in crate::convert) enum Plan {
     /// Fold in registers: dimension variables, then range variables inside them.
     Registers { dims: Vec<Var>, ranges: Vec<Var> },
-    /// Accumulate in memory over stretches of the dimension variable `row`.
+    /// Accumulate in memory over strips of the dimension variable `row`.
     Rows { row: Var, dims: Vec<Var>, ranges: Vec<Var> },
 }
 

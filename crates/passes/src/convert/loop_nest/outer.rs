@@ -13,21 +13,21 @@ use melior::ir::Type;
 use tc_dialects::mlir::{Builder, Val};
 use tc_ir::Var;
 
-/// One loop: its variable, and the length of the stretches that it steps over, which
-/// leave the points of a stretch to a loop inside.
+/// One loop: its variable, and the length of the strips that it steps over, which
+/// leave the points of a strip to a loop inside.
 #[derive(Copy, Clone, Debug)]
 pub(in crate::convert) struct Loop {
     pub var: Var,
-    pub stretch: Option<i64>,
+    pub strip: Option<i64>,
 }
 
 impl Loop {
     pub fn over(var: Var) -> Self {
-        Self { var, stretch: None }
+        Self { var, strip: None }
     }
 
-    pub fn stretches(var: Var, length: i64) -> Self {
-        Self { var, stretch: Some(length) }
+    pub fn strips(var: Var, length: i64) -> Self {
+        Self { var, strip: Some(length) }
     }
 }
 
@@ -142,10 +142,10 @@ fn loop_of<'c>(
     it: Loop,
 ) -> (Val<'c>, Val<'c>, Val<'c>) {
     let (lower, upper) = nest.loop_bounds(builder, scope, it.var, &[]);
-    (lower, upper, builder.index(it.stretch.unwrap_or(1)))
+    (lower, upper, builder.index(it.strip.unwrap_or(1)))
 }
 
-/// Notes the value of a loop's variable, or the bounds of the stretch that begins there.
+/// Notes the value of a loop's variable, or the bounds of the strip that begins there.
 fn enter<'c>(
     builder: &Builder<'c>,
     scope: &mut Scope<'c>,
@@ -153,7 +153,7 @@ fn enter<'c>(
     value: Val<'c>,
     upper: Val<'c>,
 ) {
-    let Some(length) = it.stretch else {
+    let Some(length) = it.strip else {
         scope.values.insert(it.var, value);
         return;
     };
@@ -161,5 +161,5 @@ fn enter<'c>(
     let length = builder.index(length);
     let end = builder.value("arith.addi", &[value, length], index);
     let end = builder.value("arith.minsi", &[end, upper], index);
-    scope.stretches.insert(it.var, (value, end));
+    scope.strips.insert(it.var, (value, end));
 }

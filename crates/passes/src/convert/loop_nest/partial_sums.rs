@@ -252,7 +252,7 @@ impl PartialSums {
                     } else {
                         let end = builder.value("arith.addi", &[value, length], index);
                         let end = builder.value("arith.minsi", &[end, upper], index);
-                        scope.stretches.insert(var, (value, end));
+                        scope.strips.insert(var, (value, end));
                         builder.value("arith.subi", &[end, value], index)
                     };
                     let left = &inner[usize::from(self.strip == 1)..];

@@ -134,7 +134,7 @@ impl<'c> Sorter<'c> {
         let is_last = self.sort.dim() + 1 == mlir::shape(ty).len();
         let bits = 8 * i64::from(mlir::byte_width(mlir::element_type(ty)));
         let lanes = self.choices.vector_bits / bits;
-        (is_last && mlir::is_contiguous(ty) && 1 < lanes).then_some(lanes)
+        (is_last && mlir::has_unit_inner_stride(ty) && 1 < lanes).then_some(lanes)
     }
 
     /// Inserts an item into the sorted ones from `first` to before `end`, and moves those behind it by

@@ -187,7 +187,7 @@ impl Tiling {
         }
         let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
         let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
-        if !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
+        if !buffers.all(|it| mlir::has_unit_inner_stride(it.r#type())) {
             return Err("a buffer is not contiguous in its last dimension".to_string());
         }
         let (lanes, vectors) = vectors(nest, step)?;

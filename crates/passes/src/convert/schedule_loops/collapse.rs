@@ -11,7 +11,7 @@
 
 use crate::{
     convert::loop_nest::emit::{Nest, accessed, constrained, index_of},
-    loops::{is_contiguous, memref},
+    loops::{has_identity_layout, memref},
 };
 use melior::ir::ValueLike;
 use std::collections::BTreeSet;
@@ -144,7 +144,7 @@ fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
                     uses(outer) == 1
                         && uses(inner) == 1
                         && mlir::shape(ty).get(place + 1) == Some(&Some(extent))
-                        && is_contiguous(ty)
+                        && has_identity_layout(ty)
                 }
             }
         })

@@ -3,12 +3,15 @@
 //! The register blocks follow the analysis of matrix products by Goto and van de Geijn,
 //! "Anatomy of High-Performance Matrix Multiplication" (2008).
 
-use crate::convert::loop_nest::{
-    emit::{Nest, accessed},
-    order::{Plan, is_constrained, step_along},
-    partial_sums::PartialSums,
-    schedule::VectorStep,
-    tiling::{Interior, MAX_TRANSPOSED, misfits, register_lanes},
+use crate::{
+    convert::loop_nest::{
+        emit::{Nest, accessed},
+        order::{Plan, is_constrained, step_along},
+        partial_sums::PartialSums,
+        schedule::VectorStep,
+        tiling::{Interior, MAX_TRANSPOSED, misfits, register_lanes},
+    },
+    tile::pack::BLOCK_VECTORS,
 };
 use tc_dialects::imap::Indexed;
 use tc_ir::Var;
@@ -162,7 +165,7 @@ fn block(
         let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
         return (vectors.min(budget), unrolled);
     }
-    let most = if candidates.is_empty() { budget.min(MAX_VECTORS) } else { 2 };
+    let most = if candidates.is_empty() { budget.min(MAX_VECTORS) } else { BLOCK_VECTORS };
     let count = available(nest, lane, lanes, i64::MAX);
     let vectors = ceil_div(count, ceil_div(count, most.min(budget)));
     (vectors, unroll(budget / vectors, &[8, 8]))

@@ -90,8 +90,8 @@ const MIN_BLOCKS: i64 = 8;
 pub(super) const MIN_LINES: i64 = 8;
 /// Vectors that a short fold has along its innermost variable.
 const SHORT: i64 = 8;
-/// Neighbouring vectors of a register block.
-const VECTORS: i64 = 2;
+/// Neighbouring vectors of a register block that unrolls other variables too. A panel has as many.
+pub(crate) const BLOCK_VECTORS: i64 = 2;
 /// Bytes that each row of an operand brings to the cache.
 pub(super) const LINE_BYTES: i64 = 64;
 /// The most elements of a copy: 64 MB of floats.
@@ -313,7 +313,7 @@ impl<'a, 'c> Product<'a, 'c> {
             let rows = self.ranges.iter().filter(|var| vars.contains(var));
             let rows = rows.fold(1, |rows: i64, var| rows.saturating_mul(self.extent(*var)));
             let is_far = || {
-                let width = VECTORS * lanes;
+                let width = BLOCK_VECTORS * lanes;
                 let element =
                     i64::from(mlir::byte_width(mlir::element_type(access.value.r#type())));
                 let steps = self.ranges.iter().filter_map(|var| self.step(access, *var));
@@ -380,7 +380,7 @@ impl<'a, 'c> Product<'a, 'c> {
 
     /// The same operation on panels of these inputs, and the maps to them.
     fn pack(&self, lane: Var, inputs: &[usize], limits: Limits) -> (Generic<'c>, Vec<IndexingMap>) {
-        let (ir, width) = (self.ir, VECTORS * limits.vector_bits / self.element_bits());
+        let (ir, width) = (self.ir, BLOCK_VECTORS * limits.vector_bits / self.element_bits());
         let count = self.extent(lane);
         let is_split = count % width == 0 && width < count;
         let parts = Parts {

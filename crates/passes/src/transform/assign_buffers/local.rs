@@ -6,7 +6,7 @@ use crate::{
         buffers::{results_in_arguments, static_bytes},
         cost::SCRATCH,
     },
-    loops::{build_alloc, build_scratch, is_contiguous, is_in_parallel, memref},
+    loops::{build_alloc, build_scratch, has_identity_layout, is_in_parallel, memref},
 };
 use melior::ir::{Type, ValueLike, attribute::DenseI64ArrayAttribute, operation::OperationLike};
 use std::cmp::Reverse;
@@ -90,7 +90,7 @@ fn outputs<'c>(function: Op<'c>, block: Blk<'c>, order: &Order) -> Vec<Output<'c
         let places =
             uses.filter_map(|(user, _)| Some(order.place(mlir::ancestor_in(user, block)?)));
         let first_use = places.min().unwrap_or(usize::MAX);
-        let bytes = static_bytes(value.r#type()).filter(|_| is_contiguous(value.r#type()))?;
+        let bytes = static_bytes(value.r#type()).filter(|_| has_identity_layout(value.r#type()))?;
         Some(Output { value, bytes, first_use, pieces: Vec::new() })
     };
     arguments.filter_map(output).collect()
