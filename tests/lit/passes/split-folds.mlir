@@ -126,3 +126,16 @@ func.func @prime(%x: tensor<5003xf32>) -> tensor<5003xf32> {
   } -> tensor<5003xf32>
   return %s : tensor<5003xf32>
 }
+
+// With two loads per value, half as many values are worth two parts.
+// CHECK-LABEL: func.func @two_tensors
+// CHECK:         imap.generic ({{.*}})[{{.*}}] domain: {{.*}} outs(%{{.*}} : tensor<2xf32>) fold [maximumf f32]
+func.func @two_tensors(%x: tensor<160xf32>, %y: tensor<160xf32>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<f32>
+  %m = imap.generic ()[s] domain: s in [0, 159] ins(%x[s], %y[s] : tensor<160xf32>, tensor<160xf32>) outs(%e[] : tensor<f32>) fold [maximumf f32] {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.subf %a, %b : f32
+    imap.yield %d : f32
+  } -> tensor<f32>
+  return %m : tensor<f32>
+}

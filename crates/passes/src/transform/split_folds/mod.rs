@@ -49,7 +49,7 @@
 //! Operations that have a schedule, or are in a group, stay whole.
 //!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
-//! `min-size`, the least number of values that a part is worth; `row`, the results along the contiguous dimension that
+//! `min-size`, the least number of loads that a part is worth, or of values of a product; `row`, the results along the contiguous dimension that
 //! one processor computes together; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
 
@@ -86,7 +86,7 @@ pub const PASS: PassInfo = PassInfo {
         },
         PassOption {
             name: "min-size",
-            description: "The least number of values of a part",
+            description: "The least number of loads of a part, or of values of a product",
             default: "1024",
         },
         PassOption {
@@ -232,7 +232,10 @@ fn plan(ir: &Context, generic: Generic, limits: Limits) -> Result<Option<Parts>,
     };
     let row = limits.row.min(length);
     let num_rows = num_results / length * ((length + row - 1) / row);
-    let most = (limits.wanted / num_rows).min(num_values.saturating_mul(row) / limits.min_size);
+    // A product keeps its values in registers; of other folds, each value is a load.
+    let loads = if view.reads_once(ir) { view.inputs.len().max(1) as i64 } else { 1 };
+    let size = num_values.saturating_mul(row).saturating_mul(loads);
+    let most = (limits.wanted / num_rows).min(size / limits.min_size);
     if most < 2 {
         return Ok(None);
     }
