@@ -24,15 +24,16 @@ use passes::{Stats, check_passes};
 use program::Program;
 use random::Random;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
 };
 use tc_backends::{Codegen, cpu, interp::compare, nvvm::emulator, runtime::Tensor};
 use tc_dialects::{
-    imap::{Generic, Indexed},
+    imap::{AnyIndexed, Generic, Indexed, schedule::variable_names},
     mlir::{self, Builder},
     report,
 };
+use tc_ir::Context;
 use tc_passes::run_pipeline;
 
 /// One program in so many is compiled, too.
@@ -70,6 +71,21 @@ fn num_generics(module: &Module) -> usize {
     let count_in = &mut |op| count += usize::from(mlir::is(op, "imap.generic"));
     mlir::walk(mlir::op_ref(module.as_operation()), count_in);
     count
+}
+
+/// The pipeline that tiles the dimensions of these numbers and sizes, if any operation has one of them.
+fn tile_of(module: &Module, sizes: &[(u64, u64)]) -> Option<String> {
+    let (ir, mut names) = (Context::new(), BTreeSet::new());
+    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
+        names.extend(AnyIndexed::cast(op).map(|it| variable_names(&it.domain(&ir))));
+    });
+    let is_known = |name: &String| names.iter().any(|known| known.contains(name));
+    let named = sizes.iter().map(|(dim, size)| (format!("d{dim}"), size));
+    let sizes =
+        named.filter(|(name, _)| is_known(name)).map(|(name, size)| format!("{name}={size}"));
+    let sizes: Vec<_> = sizes.collect();
+    let tile = format!("imap-schedule{{tile={}}},func.func(imap-tile)", sizes.join(","));
+    (!sizes.is_empty()).then_some(tile)
 }
 
 fn num_with_several_results(module: &Module) -> usize {
@@ -145,17 +161,19 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
             seed.is_multiple_of(2)
         );
         let pack = "func.func(imap-pack{vector-bits=128 min-reuse=1 cache-bytes=1})";
-        let sizes = format!(
-            "imap-schedule{{tile=d{}={},d1={}}},func.func(imap-tile)",
-            2 * (seed % 2),
-            1 + seed % 4,
-            1 + seed % 5
-        );
+        let sizes = [(2 * (seed % 2), 1 + seed % 4), (1, 1 + seed % 5)];
         // Some dimensions of scans and scatters cannot be tiled.
         let has_order =
             program.operations.iter().any(|it| it.scan.is_some() || it.scatter.is_some());
-        let last = if seed % 3 == 1 || has_order { &tile } else { &sizes };
-        for pass in ["func.func(imap-split-variables)", pack, last] {
+        let by_limits = seed % 3 == 1 || has_order;
+        for step in 0..3 {
+            let pass = match step {
+                0 => "func.func(imap-split-variables)".to_string(),
+                1 => pack.to_string(),
+                _ if by_limits => tile.clone(),
+                // The passes before have changed the variables.
+                _ => tile_of(&module, &sizes).unwrap_or_else(|| tile.clone()),
+            };
             let text = module.as_operation().to_string();
             let name = pass.trim_start_matches("func.func(").trim_end_matches(')');
             let name = name.split(['{', ',']).next().unwrap_or_default();
