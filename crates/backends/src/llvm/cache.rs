@@ -20,7 +20,7 @@ use std::{
 };
 use tc_passes::target::Machine;
 
-/// What an entry begins with. The number changes with the code that the same key stands for.
+/// The first bytes of an entry. Its number has to change if the same key may stand for other code.
 const MAGIC: &[u8] = b"tc-object-1\n";
 /// The bytes of a hash.
 const HASH_BYTES: usize = LLVM_BLAKE3_OUT_LEN;
@@ -85,7 +85,7 @@ impl Cache {
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let open = || -> io::Result<_> {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            // What a link points to may change after it was checked.
+            // A link could be changed after the check of its folder.
             let folder = fs::canonicalize(folder)?;
             let metadata = fs::metadata(&folder)?;
             Ok((folder, metadata))
@@ -116,8 +116,7 @@ impl Cache {
 
     /// Adds an entry, or replaces a damaged one.
     ///
-    /// A failure has no effect on the program, whose object the caller has. It only means that the object is generated
-    /// again, so a full disk or a folder that is read-only is no error.
+    /// A failure, such as a full disk, is not an error: the caller has the object, and the next process generates it again.
     pub(super) fn put(&self, key: &Key, object: &[u8]) {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let (name, number) = (key.name(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_blake3() {
-        // The test vectors of BLAKE3; no field is no byte.
+        // The hash of no bytes among the test vectors of BLAKE3.
         let empty = Key(hash([]));
         assert_eq!(
             empty.name(),

@@ -1,4 +1,4 @@
-//! An operation with maps taken apart for fusion.
+//! The parts of an operation with maps, for fusion.
 
 use melior::ir::{Attribute, ValueLike};
 use std::collections::{BTreeSet, HashMap};
@@ -119,7 +119,10 @@ const INSTRUCTIONS: &[&str] = &[
     "math.sqrt", "math.trunc",
 ];
 
-/// The operations of a body, counted as work: a division or a built-in is worth 8. A conversion that an
+/// The work of a division or a built-in.
+pub(super) const FUNCTION_WORK: usize = 8;
+
+/// The operations of a body, counted as work: a division or a built-in is worth [`FUNCTION_WORK`]. A conversion that an
 /// index or a number of 16 bits takes on its way to where it is used is none.
 pub(super) fn body_work(block: Blk) -> usize {
     let mut work = 0;
@@ -131,8 +134,8 @@ pub(super) fn body_work(block: Blk) -> usize {
                 "arith.index_cast" | "arith.index_castui" | "arith.trunci" => 0,
                 "arith.extf" if mlir::byte_width(mlir::operand(op, 0).r#type()) == 2 => 0,
                 "imap.builtin" | "arith.divf" | "arith.floordivsi" | "arith.divui"
-                | "arith.remsi" | "arith.remui" => 8,
-                name if name.starts_with("math.") && !INSTRUCTIONS.contains(&name) => 8,
+                | "arith.remsi" | "arith.remui" => FUNCTION_WORK,
+                name if name.starts_with("math.") && !INSTRUCTIONS.contains(&name) => FUNCTION_WORK,
                 _ => 1,
             };
         });

@@ -2,7 +2,7 @@
 //! [`CostModel`].
 
 use super::{
-    candidate::{Candidate, body_size, body_work},
+    candidate::{Candidate, FUNCTION_WORK, body_size, body_work},
     legality::{Composition, Form, Merge, Rejection, check_reads, compose, maximum_below, merge},
 };
 use crate::target::{CostModel, Recomputation};
@@ -17,9 +17,6 @@ use tc_ir::{
     expr::{Expr, Var},
     map::IndexingMap,
 };
-
-/// An update of a scatter computes less than this: a division or a function takes vectors to be fast.
-const MAX_UPDATE: usize = 8;
 
 /// Decides whether a producer is to be computed where a consumer reads it. With `duplicates`, several consumers may
 /// compute it: a consumer has its final form only once nothing else can be fused.
@@ -206,7 +203,8 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
         Form::Producer => {
             check_recompute(ir, consumer, producer, &it.reads, model)?;
             let work = body_work(producer.generic.body());
-            if consumer.is_scatter() && MAX_UPDATE <= work {
+            // As slow as a function that has no vectors.
+            if consumer.is_scatter() && FUNCTION_WORK <= work {
                 return Err(Rejection::ScalarUpdates(work));
             }
         }

@@ -49,7 +49,7 @@ use tc_ir::{Context, Expr, Variable};
 pub const FORMAT: PassOption =
     PassOption { name: "format", description: "'text', or 'dot' for Graphviz", default: "text" };
 
-/// A value of [`FORMAT`], or why it is none.
+/// Checks a value of [`FORMAT`].
 ///
 /// # Errors
 /// The value is unknown.

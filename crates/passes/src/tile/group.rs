@@ -6,7 +6,13 @@
 //! computed twice. Other dimensions and all ranges are not tiled.
 
 use super::pack::{LINE_BYTES, MAX_ELEMENTS, MIN_LINES};
-use crate::{analysis::buffers::is_movable, target::TileLimits};
+use crate::{
+    analysis::{
+        buffers::is_movable,
+        cost::{WORD_BYTES, result_bytes},
+    },
+    target::TileLimits,
+};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -326,15 +332,11 @@ impl<'c> Member<'c> {
         found
     }
 
-    /// The operations on 32-bit numbers that take as long as those of all points.
+    /// The work of all points, in operations on 32-bit numbers.
     fn work(&self, ir: &Context) -> Option<u64> {
         let vars = self.view.domain.vars().map(|(var, _)| var);
-        let width = |op: &Op| {
-            let result = mlir::results(*op).first().copied();
-            result.map_or(4, |it| u64::from(mlir::byte_width(mlir::element_type(it.r#type()))))
-        };
-        let ops = mlir::ops(self.generic.body());
-        let mut work = ops.iter().map(width).sum::<u64>().div_ceil(4);
+        let bytes: u64 = mlir::ops(self.generic.body()).into_iter().map(result_bytes).sum();
+        let mut work = bytes.div_ceil(WORD_BYTES);
         for var in vars.filter(|var| !matches!(var, Var::Runtime(_))) {
             work = work.saturating_mul(self.extent(ir, var)?);
         }

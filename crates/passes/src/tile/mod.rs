@@ -68,13 +68,9 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
-    let mut blocks = Vec::new();
-    for region in 0..pass.op.region_count() {
-        mlir::blocks(pass.op, region).into_iter().for_each(|block| collect(block, &mut blocks));
-    }
     let ir = Context::new();
     // Blocks that are left, and whether they are those of a loop that the pass made.
-    let mut pending: Vec<_> = blocks.into_iter().map(|block| (block, false)).collect();
+    let mut pending: Vec<_> = blocks_in(pass.op).into_iter().map(|it| (it, false)).collect();
     while let Some((block, is_inner)) = pending.pop() {
         let mut made = Vec::new();
         tile_block(&ir, function, (block, is_inner), &mut made)?;
@@ -83,8 +79,16 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The blocks inside of an operation, outside of operations with maps.
+pub(crate) fn blocks_in<'c>(op: Op<'c>) -> Vec<Blk<'c>> {
+    let mut found = Vec::new();
+    let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(op, region));
+    blocks.for_each(|block| collect(block, &mut found));
+    found
+}
+
 /// A block, and those inside of it, outside of operations with maps.
-pub(crate) fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
+fn collect<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
     found.push(block);
     for op in mlir::ops(block).into_iter().filter(|op| AnyIndexed::cast(*op).is_none()) {
         for region in 0..op.region_count() {
@@ -212,10 +216,7 @@ fn tile_block<'c>(
             &[("Operations", &(members.len() + 1).to_string()), ("Sizes", &sizes.join(", "))],
         );
         if has_more {
-            for region in 0..created.region_count() {
-                let inner = mlir::blocks(created, region);
-                inner.into_iter().for_each(|block| collect(block, made));
-            }
+            made.extend(blocks_in(created));
         }
     }
     // Steps without an effect leave members without loops.

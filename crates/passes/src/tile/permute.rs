@@ -26,7 +26,7 @@
 //! dimension, another fold runs along it, and nothing reads or writes the tensors along the last dimension that they have.
 //! Operations with a schedule by hand stay. Remark: `permuted`, for each tensor, with its old and its new shape.
 
-use super::{collect, moved_last};
+use super::{blocks_in, moved_last};
 use melior::ir::{ValueLike, operation::OperationLike};
 use petgraph::unionfind::UnionFind;
 use std::collections::HashMap;
@@ -55,13 +55,9 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let mut blocks = Vec::new();
-    for region in 0..pass.op.region_count() {
-        mlir::blocks(pass.op, region).into_iter().for_each(|block| collect(block, &mut blocks));
-    }
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     let ir = Context::new();
-    for block in blocks {
+    for block in blocks_in(pass.op) {
         let operations = mlir::ops(block).into_iter().filter_map(Generic::cast);
         let operations: Vec<_> = operations.map(|it| (it, View::of(&ir, it))).collect();
         let temporaries = Temporaries::of(&ir, block, &operations);
@@ -75,12 +71,13 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 
 /// The intermediate tensors of a block whose dimensions can be in any order.
 struct Temporaries {
+    /// By keys of values.
     numbers: HashMap<usize, usize>,
     /// Those that change together.
     sets: UnionFind<usize>,
 }
 
-/// What the operations of a block ask of the tensors that change together.
+/// The orders that the operations of a block prefer for tensors that change together.
 #[derive(Clone, Default)]
 struct Wishes {
     /// The dimensions that should be the last one.
@@ -102,33 +99,17 @@ impl Temporaries {
             }
         }
         let mut sets = UnionFind::new(numbers.len());
-        let mut found = Self { sets: UnionFind::new(0), numbers };
         for (generic, view) in operations.iter().filter(|(_, view)| is_map_form(view)) {
-            let accesses: Vec<_> = found.accesses(*generic, view).collect();
-            for (place, (first, access)) in accesses.iter().enumerate() {
-                for (second, other) in &accesses[place + 1..] {
-                    if let (Some(first), Some(second)) = (first, second)
-                        && same_place(ir, access, other)
-                    {
-                        sets.union(*first, *second);
-                    }
+            // By the place of an access, the first tensor that is accessed there.
+            let mut first: HashMap<&[Expr], usize> = HashMap::new();
+            for (number, access) in accesses(&numbers, *generic, view) {
+                let varies = !ir.vars_of_all(&access.subscripts).is_empty();
+                if let Some(number) = number.filter(|_| varies) {
+                    sets.union(*first.entry(&access.subscripts).or_insert(number), number);
                 }
             }
         }
-        found.sets = sets;
-        found
-    }
-
-    /// All accesses of an operation, with the number of the temporary, if it is one.
-    fn accesses<'a, 'c>(
-        &'a self,
-        generic: Generic<'c>,
-        view: &'a View<'c>,
-    ) -> impl Iterator<Item = (Option<usize>, &'a Access<'c>)> {
-        let read = view.inputs.iter().map(|it| (it.value, it));
-        let results = mlir::results(generic.op()).into_iter();
-        let all = read.chain(results.zip(&view.outputs));
-        all.map(|(value, access)| (self.numbers.get(&mlir::value_key(value)).copied(), access))
+        Self { numbers, sets }
     }
 
     /// Per key of a tensor that changes, the dimension that becomes the last one.
@@ -139,11 +120,11 @@ impl Temporaries {
     ) -> HashMap<usize, usize> {
         let mut wishes = vec![Wishes::default(); self.numbers.len()];
         for (generic, view) in operations {
-            for (number, access) in self.accesses(*generic, view) {
+            for (number, access) in accesses(&self.numbers, *generic, view) {
                 let Some(set) = number.map(|it| self.sets.find(it)) else { continue };
                 match is_map_form(view) {
                     true => {
-                        let others = self.accesses(*generic, view);
+                        let others = accesses(&self.numbers, *generic, view);
                         let others = others.filter(|(other, _)| {
                             other.is_none_or(|other| self.sets.find(other) != set)
                         });
@@ -162,7 +143,7 @@ impl Temporaries {
 }
 
 impl Wishes {
-    /// What an operation on elements asks that accesses other tensors at each point as well.
+    /// Adds the preference of an operation on elements, by the other tensors that it accesses at each point.
     fn on_elements<'a, 'c: 'a>(
         &mut self,
         ir: &Context,
@@ -180,7 +161,7 @@ impl Wishes {
         }
     }
 
-    /// What a fold asks of a tensor that it reads or writes.
+    /// Adds the preference of a fold for a tensor that it reads or writes.
     fn in_fold(&mut self, ir: &Context, view: &View, access: &Access) {
         let is_range = |expr: &Expr| ir.vars(*expr).iter().any(|it| matches!(it, Var::Range(_)));
         let mut folded =
@@ -220,12 +201,20 @@ impl Wishes {
     }
 }
 
-fn is_map_form(view: &View) -> bool {
-    view.domain.ranges.is_empty() && view.accumulators.is_empty()
+/// All accesses of an operation, with the number of the temporary, if it is one.
+fn accesses<'a, 'c>(
+    numbers: &'a HashMap<usize, usize>,
+    generic: Generic<'c>,
+    view: &'a View<'c>,
+) -> impl Iterator<Item = (Option<usize>, &'a Access<'c>)> {
+    let read = view.inputs.iter().map(|it| (it.value, it));
+    let results = mlir::results(generic.op()).into_iter();
+    let all = read.chain(results.zip(&view.outputs));
+    all.map(|(value, access)| (numbers.get(&mlir::value_key(value)).copied(), access))
 }
 
-fn same_place(ir: &Context, first: &Access, second: &Access) -> bool {
-    first.subscripts == second.subscripts && !ir.vars_of_all(&first.subscripts).is_empty()
+fn is_map_form(view: &View) -> bool {
+    view.domain.ranges.is_empty() && view.accumulators.is_empty()
 }
 
 /// Whether a result is a new tensor of static shape that only operations of its block read, at known places.

@@ -32,7 +32,7 @@
 //!
 //! A line that matches no operation is an error. `print=true` prints the schedules to the standard output in this form.
 
-use super::{collect, group::Group, groups};
+use super::{blocks_in, group::Group, groups};
 use crate::target::TileLimits;
 use glob::Pattern;
 use melior::{
@@ -182,13 +182,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     }
     for function in &functions {
         pass.enter(*function);
-        let mut blocks = Vec::new();
-        for region in 0..function.region_count() {
-            mlir::blocks(*function, region)
-                .into_iter()
-                .for_each(|block| collect(block, &mut blocks));
-        }
-        for block in blocks {
+        for block in blocks_in(*function) {
             match sizes.is_empty() {
                 true => choose(block, &limits, &mut numbers),
                 false => give(block, &sizes, &mut names),

@@ -20,7 +20,10 @@
 //!
 //! Copies of dynamic sizes, and those inside of parallel loops, stay.
 
-use crate::loops::is_in_parallel;
+use crate::{
+    analysis::cost::{WORD_BYTES, element_bytes},
+    loops::is_in_parallel,
+};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{Access, View},
@@ -53,14 +56,13 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     });
     for copy in copies {
         pass.enter(copy);
-        let ty = mlir::operand(copy, 0).r#type();
-        let Some(extents) = mlir::shape(ty).into_iter().collect::<Option<Vec<i64>>>() else {
-            continue;
-        };
+        let source = mlir::operand(copy, 0);
+        let extents = mlir::shape(source.r#type()).into_iter();
+        let Some(extents) = extents.collect::<Option<Vec<i64>>>() else { continue };
         // A load and a store per element.
-        let first = 2 * i64::from(mlir::byte_width(mlir::element_type(ty)));
+        let first = 2 * element_bytes(source) as i64;
         let bytes = extents.iter().fold(first, |all, extent| all.saturating_mul(*extent));
-        if threshold.saturating_mul(4) <= bytes {
+        if threshold.saturating_mul(WORD_BYTES as i64) <= bytes {
             share(copy, &extents);
         }
     }

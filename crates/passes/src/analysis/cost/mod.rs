@@ -26,10 +26,12 @@
 mod extents;
 mod memory;
 mod trips;
+mod words;
 mod work;
 
 pub use extents::Extents;
 pub use memory::{Memory, SCRATCH, memory};
+pub use words::{WORD_BYTES, element_bytes, result_bytes};
 pub use work::{Work, work, work_of_operation};
 
 use std::collections::BTreeMap;

@@ -32,7 +32,7 @@ pub(in crate::convert) struct Output<'c> {
     pub element: Type<'c>,
 }
 
-/// What is known at a place in the nest: the values of variables, and tightened bounds.
+/// The values of variables and the tightened bounds at a place in the nest.
 #[derive(Clone, Default)]
 pub(in crate::convert) struct Scope<'c> {
     pub values: BTreeMap<Var, Val<'c>>,

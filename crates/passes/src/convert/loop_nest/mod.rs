@@ -69,7 +69,7 @@ pub(in crate::convert) struct Choices {
 }
 
 impl Choices {
-    /// Those among the options of a pass; 0 for a number that is none of them.
+    /// Reads the choices from the options of a pass. A number that the pass does not have as an option is 0.
     ///
     /// # Errors
     /// An option expects a number, which is reported.

@@ -5,16 +5,16 @@
 //! least [`Choices::parallel_threshold`](crate::convert::loop_nest::Choices) operations, a property of the target. If
 //! the number of points depends on sizes, the program computes it.
 
-use crate::convert::loop_nest::emit::{Nest, Scope};
-use melior::ir::{Type, ValueLike};
+use crate::{
+    analysis::cost::{WORD_BYTES, element_bytes, result_bytes},
+    convert::loop_nest::emit::{Nest, Scope},
+};
+use melior::ir::Type;
 use tc_dialects::{
     imap::Indexed,
     mlir::{self, Blk, Builder, Op, Val},
 };
 use tc_ir::Var;
-
-/// The bytes of a number that counts as one.
-const WORD: u64 = 4;
 
 /// The cost of a mathematical function or of a call, in operations.
 const FUNCTION: u64 = 16;
@@ -46,7 +46,7 @@ pub(super) fn estimate<'c>(
             unknown.push(var);
         }
     }
-    let threshold = nest.choices.parallel_threshold.saturating_mul(WORD);
+    let threshold = nest.choices.parallel_threshold.saturating_mul(WORD_BYTES);
     if unknown.is_empty() || known == 0 {
         return Work::Known(threshold <= known);
     }
@@ -66,15 +66,11 @@ pub(super) fn estimate<'c>(
 
 /// The bytes that the operations per point compute: loads, the operations of the body, and folds or stores.
 fn bytes_per_point(nest: &Nest) -> u64 {
-    let width = |ty| u64::from(mlir::byte_width(mlir::element_type(ty)));
-    let loads = nest.inputs.iter().filter(|it| it.is_used).map(|it| width(it.buffer.r#type()));
-    let values = mlir::operands(mlir::terminator(nest.generic.body())).into_iter();
-    let mut bytes: u64 = loads.chain(values.map(|it| width(it.r#type()))).sum();
+    let loads = nest.inputs.iter().filter(|it| it.is_used).map(|it| it.buffer);
+    let values = mlir::operands(mlir::terminator(nest.generic.body()));
+    let mut bytes: u64 = loads.chain(values).map(element_bytes).sum();
     for op in mlir::ops(nest.generic.body()) {
-        mlir::walk(op, &mut |inner| {
-            let width = mlir::results(inner).first().map_or(WORD, |it| width(it.r#type()));
-            bytes += cost(inner) * width;
-        });
+        mlir::walk(op, &mut |inner| bytes += cost(inner) * result_bytes(inner));
     }
     bytes
 }

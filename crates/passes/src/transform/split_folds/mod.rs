@@ -49,8 +49,8 @@
 //! Operations that have a schedule, or are in a group, stay whole.
 //!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
-//! `min-size`, the least number of loads that a part is worth, or of values of a product; `row`, the results along the contiguous dimension that
-//! one processor computes together; `strict-fp`, to keep folds that round. Remarks:
+//! `min-size`, the least number of loads that a part is worth, or of values of a product; `row`, the results along the
+//! contiguous dimension that one processor computes together; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
 
 mod scans;
