@@ -92,3 +92,35 @@ func.func @work(%x: tensor<64x32xf32>) -> (tensor<64x32xf32>, tensor<64x32xf32>)
   } -> tensor<64x32xf32>
   return %y, %z : tensor<64x32xf32>, tensor<64x32xf32>
 }
+
+// -----
+
+// A fold with a factor per column reads each difference once: it computes it, and so does the other reader.
+// CHECK-LABEL: func.func @differences
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<64x32xf32>, %[[M:[a-z0-9]+]]: tensor<64xf32>, %[[W:[a-z0-9]+]]: tensor<32xf32>)
+// CHECK:         imap.generic (d0)[s0] {{.*}} ins(%[[X]][d0, s0], %[[M]][d0], %[[W]][s0] :
+// CHECK:         imap.generic (d0, d1) {{.*}} ins(%[[X]][d0, d1], %[[M]][d0] :
+// CHECK-NOT:     imap.generic
+func.func @differences(%x: tensor<64x32xf32>, %m: tensor<64xf32>, %w: tensor<32xf32>) -> (tensor<64xf32>, tensor<64x32xf32>) {
+  %e1 = tensor.empty() : tensor<64x32xf32>
+  %d = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%x[d0, d1], %m[d0] : tensor<64x32xf32>, tensor<64xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.subf %a, %b : f32
+    imap.yield %s : f32
+  } -> tensor<64x32xf32>
+  %e0 = tensor.empty() : tensor<64xf32>
+  %v = imap.generic (d0)[s0] domain: d0 in [0, 63], s0 in [0, 31]
+      ins(%d[d0, s0], %w[s0] : tensor<64x32xf32>, tensor<32xf32>) outs(%e0[d0] : tensor<64xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  } -> tensor<64xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 31]
+      ins(%d[d0, d1] : tensor<64x32xf32>) outs(%e1[d0, d1] : tensor<64x32xf32>) {
+  ^bb0(%a: f32):
+    %q = math.exp %a : f32
+    imap.yield %q : f32
+  } -> tensor<64x32xf32>
+  return %v, %y : tensor<64xf32>, tensor<64x32xf32>
+}

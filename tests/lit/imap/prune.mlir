@@ -139,3 +139,58 @@ func.func @constants(%x: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A copy of a tensor is the tensor.
+// CHECK-LABEL: func.func @copy
+// CHECK-SAME:    %[[X:.*]]: tensor<4x8xf32>)
+// CHECK:         %[[N:.*]] = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%[[X]][i, j] : tensor<4x8xf32>) outs(%{{.*}}[i, j] : tensor<4x8xf32>) {
+// CHECK:         return %[[X]], %[[N]], %[[X]] :
+func.func @copy(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %r:2 = imap.generic (i, j) domain: i in [0, 3], j in [0, 7]
+      ins(%x[i, j] : tensor<4x8xf32>) outs(%e[i, j], %e[i, j] : tensor<4x8xf32>, tensor<4x8xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    imap.yield %a, %n : f32, f32
+  } -> tensor<4x8xf32>, tensor<4x8xf32>
+  %c = imap.generic (i, j) domain: i in [0, 3], j in [0, 7]
+      ins(%x[i, j] : tensor<4x8xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4x8xf32>
+  return %r#0, %r#1, %c : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Copies of a part, to another place, in a tensor that is there, of unknown size, and under a guard stay.
+// CHECK-LABEL: func.func @no_copy
+// CHECK-COUNT-5: imap.generic
+func.func @no_copy(%x: tensor<4xf32>, %y: tensor<4xf32>, %d: tensor<?xf32>, %n: index)
+    -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<?xf32>, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %part = imap.generic (i) domain: i in [0, 2] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %back = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[-i + 3] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %into = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%y[i] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %f = tensor.empty(%n) : tensor<?xf32>
+  %dynamic = imap.generic (i){N} domain: i in [0, N - 1] runtime(%n : index) ins(%d[i] : tensor<?xf32>) outs(%f[i] : tensor<?xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<?xf32>
+  %guarded = imap.generic (i) domain: i in [0, 3] ins(%x[i] where i in [1, 2] else 0.5 : tensor<4xf32>) outs(%e[i] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  return %part, %back, %into, %dynamic, %guarded : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<?xf32>, tensor<4xf32>
+}

@@ -5,6 +5,7 @@
 //! * Accumulators with a named combiner go if neither a result nor the epilogue uses them.
 //! * Inputs that no region uses go, and equal reads of one tensor become one.
 //! * An unguarded read of a splat constant becomes a scalar constant.
+//! * A copy of all elements of a tensor, each to its own place in a new tensor of the same static shape, is the tensor.
 //!
 //! Before:
 //!
@@ -26,7 +27,10 @@
 //! return %r : tensor<4xf32>
 //! ```
 
-use super::{CombinerKind, Generic, Indexed, Start, View, build_yield, tiling::copy_attributes};
+use super::{
+    CombinerKind, Generic, Indexed, Start, View, build_yield, extents::reaches_all,
+    tiling::copy_attributes,
+};
 use crate::mlir::{self, Blk, Builder, Val, ValueMap};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -34,6 +38,8 @@ use tc_ir::Context;
 
 /// The numbers of what an operation keeps.
 struct Kept<'c> {
+    /// Results that are a tensor that the operation reads.
+    copies: Vec<(usize, Val<'c>)>,
     results: Vec<usize>,
     accumulators: Vec<usize>,
     inputs: Vec<usize>,
@@ -47,8 +53,11 @@ impl<'c> Kept<'c> {
     fn of(generic: Generic<'c>) -> Self {
         let op = generic.op();
         let (accumulators, inits) = (generic.accumulators(), generic.inits());
+        let copies = copies(generic);
         let is_used = |number: &usize| {
-            mlir::results(op).get(*number).is_none_or(|it| !mlir::uses(*it).is_empty())
+            let is_needed = |it: &Val| !mlir::uses(*it).is_empty();
+            mlir::results(op).get(*number).is_none_or(is_needed)
+                && !copies.iter().any(|(copy, _)| copy == number)
         };
         let mut results: BTreeSet<usize> = (0..inits.len()).filter(is_used).collect();
         let mut kept: Vec<usize>;
@@ -90,6 +99,7 @@ impl<'c> Kept<'c> {
         let read: BTreeSet<usize> =
             loaded.filter(is_read).map(|number| representatives[number]).collect();
         Self {
+            copies,
             results: results.into_iter().collect(),
             accumulators: kept,
             inputs: read.into_iter().collect(),
@@ -137,6 +147,41 @@ fn constants<'c>(generic: Generic<'c>) -> Vec<Option<Attribute<'c>>> {
     pairs.map(|(constant, access)| constant.filter(|_| access.guard.is_empty())).collect()
 }
 
+/// The results that are a tensor which the operation reads.
+fn copies<'c>(generic: Generic<'c>) -> Vec<(usize, Val<'c>)> {
+    let op = generic.op();
+    let (body, results) = (generic.body(), mlir::results(op));
+    let yielded = mlir::operands(mlir::terminator(body));
+    let (arguments, inputs) = (mlir::arguments(body), generic.inputs());
+    let inits = generic.inits();
+    let copied = |number: usize| {
+        let result = *results.get(number)?;
+        let input = arguments.iter().position(|it| *it == yielded[number])?;
+        let is_new = mlir::defining_op(inits[number]).is_some_and(|it| mlir::is(it, "tensor.empty"));
+        let is_static = mlir::shape(result.r#type()).iter().all(Option::is_some);
+        let is_same = is_new && is_static && inputs[input].r#type() == result.r#type();
+        is_same.then_some((number, input))
+    };
+    if !generic.accumulators().is_empty() {
+        return Vec::new();
+    }
+    let pairs: Vec<_> = (0..yielded.len()).filter_map(copied).collect();
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let ir = Context::new();
+    let view = View::of(&ir, generic);
+    let is_whole = |(result, input): &(usize, usize)| {
+        let (read, written) = (&view.inputs[*input], &view.outputs[*result]);
+        read.guard.is_empty()
+            && read.subscripts == written.subscripts
+            && view.domain.constraints.is_empty()
+            && reaches_all(&ir, &view.domain, &[], &written.subscripts, written.value)
+    };
+    let whole = pairs.into_iter().filter(is_whole);
+    whole.map(|(result, input)| (result, inputs[input])).collect()
+}
+
 /// Builds the operation without what nothing uses before it. Returns the results that are left, by their
 /// old numbers, and `None` if all is used.
 pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
@@ -147,6 +192,9 @@ pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
         return None;
     }
     let kept = Kept::of(generic);
+    if has_results && kept.results.is_empty() {
+        return Some(kept.copies);
+    }
     let accumulators = generic.accumulators();
     if kept.results.len() == generic.inits().len()
         && kept.accumulators.len() == accumulators.len()
@@ -215,7 +263,8 @@ pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
             }
         }
     }
-    Some(kept.results.into_iter().zip(mlir::results(new.op())).collect())
+    let results = kept.results.into_iter().zip(mlir::results(new.op()));
+    Some(results.chain(kept.copies).collect())
 }
 
 /// Copies a block and yields some of its values.

@@ -68,7 +68,8 @@ pub(super) fn long_exponentials<'c>(
     is_long.then(|| stored.unwrap_or(sum))
 }
 
-/// Decides whether a producer can be computed again where a consumer reads it. Products read elements too often for that.
+/// Decides whether a producer can be computed again where a consumer reads it. A factor of a product is read too often for
+/// that, unless nothing is computed.
 pub(super) fn plan_copy<'c, 'i>(
     ir: &'i Context,
     consumer: AnyIndexed<'c>,
@@ -78,12 +79,17 @@ pub(super) fn plan_copy<'c, 'i>(
     let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));
     let reads = consumer.reads_of(producer.generic);
     check_reads(&consumer, &producer, &reads)?;
-    if !consumer.view.reads_once(ir) {
+    if body_work(producer.generic.body()) != 0 && reads_again(ir, &consumer, &reads) {
         return Err(Rejection::Product);
     }
     let composition = compose(ir, consumer, producer, reads)?;
     check_size(&composition, model)?;
     Ok(composition)
+}
+
+/// Whether some of the inputs of an operation are factors of a product.
+fn reads_again(ir: &Context, it: &Candidate, inputs: &[usize]) -> bool {
+    inputs.iter().any(|input| it.view.reads_again(ir, &it.view.inputs[*input]))
 }
 
 /// Decides whether two operations of a block are to become one that has the results of both.
@@ -185,15 +191,18 @@ fn escape_together(merge: &Merge) -> bool {
     all.len() == 1
 }
 
-/// Whether each reader of a broadcast computes the elements. A product reads each element often, and then should not
-/// compute it each time.
+/// Whether each reader of a broadcast computes the elements. A factor of a product is read often, and then should not be
+/// computed each time.
 fn is_copied(ir: &Context, producer: &Candidate) -> bool {
-    let reads_once = |(user, _): &(Op, usize)| {
-        Generic::cast(*user).is_none_or(|it| Candidate::new(ir, it).view.reads_once(ir))
+    let is_factor = |(user, _): &(Op, usize)| {
+        Generic::cast(*user).is_some_and(|it| {
+            let reader = Candidate::new(ir, it);
+            reads_again(ir, &reader, &reader.reads_of(producer.generic))
+        })
     };
     producer.is_broadcast(ir)
         && (body_work(producer.generic.body()) == 0
-            || mlir::uses(mlir::result(producer.generic.op(), 0)).iter().all(reads_once))
+            || !mlir::uses(mlir::result(producer.generic.op(), 0)).iter().any(is_factor))
 }
 
 /// Whether the fused operation does not repeat work, and is small enough for LLVM.
@@ -260,8 +269,7 @@ fn check_uses<'c>(consumer: AnyIndexed<'c>, producer: AnyIndexed<'c>) -> Result<
     Ok(())
 }
 
-/// Whether all consumers of a producer can compute it where they read it, and the cost model prefers that. Products read
-/// elements too often for that.
+/// Whether all consumers of a producer can compute it where they read it, and the cost model prefers that.
 fn is_recomputed_by_all<'c>(ir: &Context, producer: &Candidate<'c>, model: &dyn CostModel) -> bool {
     let result = mlir::result(producer.generic.op(), 0);
     let mut consumers: Vec<Op<'c>> = Vec::new();
