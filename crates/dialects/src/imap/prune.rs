@@ -157,7 +157,8 @@ fn copies<'c>(generic: Generic<'c>) -> Vec<(usize, Val<'c>)> {
     let copied = |number: usize| {
         let result = *results.get(number)?;
         let input = arguments.iter().position(|it| *it == yielded[number])?;
-        let is_new = mlir::defining_op(inits[number]).is_some_and(|it| mlir::is(it, "tensor.empty"));
+        let is_new =
+            mlir::defining_op(inits[number]).is_some_and(|it| mlir::is(it, "tensor.empty"));
         let is_static = mlir::shape(result.r#type()).iter().all(Option::is_some);
         let is_same = is_new && is_static && inputs[input].r#type() == result.r#type();
         is_same.then_some((number, input))

@@ -9,7 +9,7 @@ use crate::target::{CostModel, Recomputation};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Access, AnyIndexed, Generic, Indexed, Runtime},
+    imap::{Access, AnyIndexed, Generic, Indexed, Runtime, extents::shifted_dim},
     mlir::{self, Op, Val},
 };
 use tc_ir::{
@@ -191,8 +191,8 @@ fn escape_together(merge: &Merge) -> bool {
     all.len() == 1
 }
 
-/// Whether each reader of a broadcast computes the elements. A factor of a product is read often, and then should not be
-/// computed each time.
+/// Whether each reader of a broadcast or of a slice computes the elements. A factor of a product is read often, and then
+/// should not be computed each time.
 fn is_copied(ir: &Context, producer: &Candidate) -> bool {
     let is_factor = |(user, _): &(Op, usize)| {
         Generic::cast(*user).is_some_and(|it| {
@@ -200,9 +200,24 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
             reads_again(ir, &reader, &reader.reads_of(producer.generic))
         })
     };
-    producer.is_broadcast(ir)
-        && (body_work(producer.generic.body()) == 0
-            || !mlir::uses(mlir::result(producer.generic.op(), 0)).iter().any(is_factor))
+    let is_plain = body_work(producer.generic.body()) == 0;
+    let uses = mlir::uses(mlir::result(producer.generic.op(), 0));
+    is_slice(ir, producer) || producer.is_broadcast(ir) && (is_plain || !uses.iter().any(is_factor))
+}
+
+/// Whether an operation copies rows of a tensor, or parts of them, from known places.
+fn is_slice(ir: &Context, it: &Candidate) -> bool {
+    let [input] = &it.view.inputs[..] else { return false };
+    let row = |access: &Access| {
+        let rows = access.subscripts.iter().rev();
+        let last = rows.copied().find(|subscript| !ir.vars(*subscript).is_empty())?;
+        shifted_dim(ir, last).map(|(dim, _)| dim)
+    };
+    it.copies(None)
+        && it.view.runtimes.is_empty()
+        && input.guard.is_empty()
+        && row(input).is_some()
+        && row(input) == row(it.output())
 }
 
 /// Whether the fused operation does not repeat work, and is small enough for LLVM.

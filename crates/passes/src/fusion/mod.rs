@@ -74,6 +74,7 @@ mod candidate;
 mod cost;
 mod legality;
 mod narrow;
+mod parts;
 mod paths;
 pub mod print;
 mod unfold;
@@ -274,14 +275,39 @@ fn first_map(ir: &Context, generic: Generic) -> String {
 
 /// Fuses the operations of a block, and says how many were.
 fn fuse_block<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> usize {
-    let mut num_fused = fuse_all(ir, block, remarks, (model, false));
-    num_fused += fuse_all(ir, block, remarks, (model, true));
+    let mut num_fused = 0;
+    loop {
+        num_fused += fuse_all(ir, block, remarks, (model, false));
+        num_fused += fuse_all(ir, block, remarks, (model, true));
+        if !divide_all(ir, block, remarks, model) {
+            break;
+        }
+    }
     num_fused += rescale_all(ir, block, remarks, model);
     num_fused += merge_all(ir, block, remarks, model);
     if remarks.are_recorded {
         report_missed(ir, block, remarks, (model, true));
     }
     num_fused
+}
+
+/// Divides readers of tensors that are written in parts, and says whether there are any.
+fn divide_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn CostModel) -> bool {
+    let mut has_divided = false;
+    let mut pending = generics(block);
+    pending.reverse();
+    while let Some(last) = pending.pop() {
+        let location = last.op().location();
+        let Some(num_parts) = parts::divide(ir, last, model) else { continue };
+        // Readers are other operations now.
+        pending = generics(block);
+        pending.reverse();
+        has_divided = true;
+        remarks.emit(RemarkKind::Passed, location, "divided", || {
+            vec![("Parts", num_parts.to_string())]
+        });
+    }
+    has_divided
 }
 
 /// Makes one operation of pairs on the same points until none is left, and says of how many.

@@ -1,0 +1,186 @@
+// RUN: tc-opt %s --imap-fuse --split-input-file | FileCheck %s
+// RUN: tc-opt %s --imap-fuse --split-input-file --remarks-filter=imap-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// The halves of a row change places: the reader becomes two operations, which read the halves themselves.
+// CHECK-LABEL: func.func @halves(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x8xf32>, %[[W:[a-z0-9]+]]: tensor<8xf32>)
+// CHECK:         %[[E:.*]] = tensor.empty() : tensor<4x8xf32>
+// CHECK:         %[[F:.*]] = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 3] ins(%[[X]][d0, d1 + 4], %[[W]][d1] : tensor<4x8xf32>, tensor<8xf32>) outs(%[[E]][d0, d1] :
+// CHECK:           arith.negf
+// CHECK:         %[[G:.*]] = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [4, 7] ins(%[[X]][d0, d1 - 4], %[[W]][d1] : tensor<4x8xf32>, tensor<8xf32>) outs(%[[F]][d0, d1] :
+// CHECK-NOT:       arith.negf
+// CHECK:         return %[[G]] :
+// REMARK: remark: [Passed] divided | Category:imap-fuse | Function=halves | Parts=2
+func.func @halves(%x: tensor<4x8xf32>, %w: tensor<8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %a = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 3]
+      ins(%x[d0, d1 + 4] : tensor<4x8xf32>) outs(%e[d0, d1] : tensor<4x8xf32>) {
+  ^bb0(%0: f32):
+    %n = arith.negf %0 : f32
+    imap.yield %n : f32
+  } -> tensor<4x8xf32>
+  %t = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 3]
+      ins(%x[d0, d1] : tensor<4x8xf32>) outs(%a[d0, d1 + 4] : tensor<4x8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 7]
+      ins(%t[d0, d1], %w[d1] : tensor<4x8xf32>, tensor<8xf32>) outs(%e[d0, d1] : tensor<4x8xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %p = arith.mulf %0, %1 : f32
+    imap.yield %p : f32
+  } -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Neighbours in a ring: each read has a border of its own, so there are three parts.
+// CHECK-LABEL: func.func @ring(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<32xf32>)
+// CHECK:         domain: i in [0, 0] ins(%[[X]][31], %[[X]][1] : tensor<32xf32>, tensor<32xf32>)
+// CHECK:         domain: i in [1, 30] ins(%[[X]][i - 1], %[[X]][i + 1] : tensor<32xf32>, tensor<32xf32>)
+// CHECK:         domain: i in [31, 31] ins(%[[X]][30], %[[X]][0] : tensor<32xf32>, tensor<32xf32>)
+// CHECK-NOT:     imap.generic
+func.func @ring(%x: tensor<32xf32>) -> tensor<32xf32> {
+  %e = tensor.empty() : tensor<34xf32>
+  %f = tensor.empty() : tensor<32xf32>
+  %a = imap.generic (i) domain: i in [0, 0] ins(%x[i + 31] : tensor<32xf32>) outs(%e[i] : tensor<34xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<34xf32>
+  %b = imap.generic (i) domain: i in [0, 31] ins(%x[i] : tensor<32xf32>) outs(%a[i + 1] : tensor<34xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<34xf32>
+  %t = imap.generic (i) domain: i in [0, 0] ins(%x[i] : tensor<32xf32>) outs(%b[i + 33] : tensor<34xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<34xf32>
+  %y = imap.generic (i) domain: i in [0, 31]
+      ins(%t[i], %t[i + 2] : tensor<34xf32>, tensor<34xf32>) outs(%f[i] : tensor<32xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %p = arith.addf %0, %1 : f32
+    imap.yield %p : f32
+  } -> tensor<32xf32>
+  return %y : tensor<32xf32>
+}
+
+// -----
+
+// A reader of a reader keeps its operands valid: both read the tensor.
+// CHECK-LABEL: func.func @readers(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<4x8xf32>, %[[S:[a-z0-9]+]]: tensor<4xf32>)
+// CHECK:         %[[A:.*]] = imap.generic {{.*}} d1 in [0, 3] ins(%[[X]][d0, d1 + 4] :
+// CHECK:         %[[B:.*]] = imap.generic {{.*}} d1 in [4, 7] ins(%[[X]][d0, d1 - 4] : tensor<4x8xf32>) outs(%[[A]][d0, d1] :
+// CHECK:         imap.generic {{.*}} d1 in [0, 3] ins(%[[X]][d0, d1 + 4], %[[B]][d0, -d1 + 7] :
+// CHECK:         imap.generic {{.*}} d1 in [4, 7] ins(%[[X]][d0, d1 - 4], %[[B]][d0, -d1 + 7] :
+// CHECK-NOT:     imap.generic
+func.func @readers(%x: tensor<4x8xf32>, %s: tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %a = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 3]
+      ins(%x[d0, d1 + 4] : tensor<4x8xf32>) outs(%e[d0, d1] : tensor<4x8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %t = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 3]
+      ins(%x[d0, d1] : tensor<4x8xf32>) outs(%a[d0, d1 + 4] : tensor<4x8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %y = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 7]
+      ins(%t[d0, d1] : tensor<4x8xf32>) outs(%e[d0, d1] : tensor<4x8xf32>) {
+  ^bb0(%0: f32):
+    %p = math.exp %0 : f32
+    imap.yield %p : f32
+  } -> tensor<4x8xf32>
+  %z = imap.generic (d0, d1) domain: d0 in [0, 3], d1 in [0, 7]
+      ins(%t[d0, d1], %y[d0, -d1 + 7] : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e[d0, d1] : tensor<4x8xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %p = arith.mulf %0, %1 : f32
+    imap.yield %p : f32
+  } -> tensor<4x8xf32>
+  return %y, %z : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Tensors stay that a fold reads, that are returned, of which a part is missing or written twice, and whose parts are
+// single elements of a row.
+// CHECK-LABEL: func.func @kept(
+// CHECK-COUNT-15: imap.generic
+// CHECK-NOT:   imap.generic
+func.func @kept(%x: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x2xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %a = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %folded = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%a[i + 4] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %f = tensor.empty() : tensor<f32>
+  %s = imap.generic ()[j] domain: j in [0, 7] ins(%folded[j] : tensor<8xf32>) outs(%f[] : tensor<f32>) fold [add f32] {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<f32>
+
+  %b = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %returned = imap.generic (i) domain: i in [0, 3] ins(%x[-i + 3] : tensor<4xf32>) outs(%b[i + 4] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %r = imap.generic (i) domain: i in [0, 7] ins(%returned[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %n = math.exp %0 : f32
+    imap.yield %n : f32
+  } -> tensor<8xf32>
+
+  %c = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %missing = imap.generic (i) domain: i in [0, 2] ins(%x[i] : tensor<4xf32>) outs(%c[i + 5] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %m = imap.generic (i) domain: i in [0, 7] ins(%missing[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %n = math.sin %0 : f32
+    imap.yield %n : f32
+  } -> tensor<8xf32>
+
+  %d = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %twice = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%d[i + 3] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %w = imap.generic (i) domain: i in [0, 7] ins(%twice[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %n = math.cos %0 : f32
+    imap.yield %n : f32
+  } -> tensor<8xf32>
+
+  %g = tensor.empty() : tensor<4x2xf32>
+  %h = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%g[i, 0] : tensor<4x2xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<4x2xf32>
+  %columns = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%h[i, 1] : tensor<4x2xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<4x2xf32>
+  %k = imap.generic (i, j) domain: i in [0, 3], j in [0, 1] ins(%columns[i, j] : tensor<4x2xf32>) outs(%g[i, j] : tensor<4x2xf32>) {
+  ^bb0(%0: f32):
+    %n = math.exp %0 : f32
+    imap.yield %n : f32
+  } -> tensor<4x2xf32>
+  return %s, %returned, %r, %m, %w, %k : tensor<f32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x2xf32>
+}
