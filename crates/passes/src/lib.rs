@@ -44,6 +44,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::tml_to_imap::PASS,
     &transform::copy_shared_destinations::PASS,
     &transform::deallocate_local_buffers::PASS,
+    &transform::double_buffer_loops::PASS,
     &transform::drop_argument_attributes::PASS,
     &transform::drop_roundings::PASS,
     &convert::expand_narrow_types::PASS,

@@ -110,6 +110,9 @@ func.func @readers(%x: tensor<4x8xf32>, %s: tensor<4xf32>) -> (tensor<4x8xf32>, 
 // CHECK-LABEL: func.func @kept(
 // CHECK-COUNT-15: imap.generic
 // CHECK-NOT:   imap.generic
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=kept | Reason="a reader of the parts is no operation on elements of which each point sees a known part"
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=kept | Reason="a reader of the parts is no operation on elements of which each point sees a known part"
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=kept | Reason="parts of the reader would have single elements of rows, without vectors"
 func.func @kept(%x: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x2xf32>) {
   %e = tensor.empty() : tensor<8xf32>
   %a = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
@@ -183,4 +186,74 @@ func.func @kept(%x: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<8xf32>
     imap.yield %n : f32
   } -> tensor<4x2xf32>
   return %s, %returned, %r, %m, %w, %k : tensor<f32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// The work of a part is not repeated for each column, for each reader, or for each of many reads.
+// CHECK-LABEL: func.func @work(
+// CHECK-COUNT-10: imap.generic
+// CHECK-NOT:   imap.generic
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="each element would be computed again for every value of 'j'"
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="the result of the producer has several consumers"
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="3 reads of a body with 8 operations exceed max-recompute=16"
+func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<6xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %g = tensor.empty() : tensor<8x8xf32>
+  %h = tensor.empty() : tensor<6xf32>
+  %a = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %1 = math.exp %0 : f32
+    imap.yield %1 : f32
+  } -> tensor<8xf32>
+  %columns = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%a[i + 4] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %y = imap.generic (i, j) domain: i in [0, 7], j in [0, 7] ins(%columns[i] : tensor<8xf32>) outs(%g[i, j] : tensor<8x8xf32>) {
+  ^bb0(%0: f32):
+    %j = imap.index dim 1
+    %k = arith.index_cast %j : index to i32
+    %f = arith.sitofp %k : i32 to f32
+    %p = arith.mulf %0, %f : f32
+    imap.yield %p : f32
+  } -> tensor<8x8xf32>
+
+  %b = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %1 = math.sin %0 : f32
+    imap.yield %1 : f32
+  } -> tensor<8xf32>
+  %readers = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%b[i + 4] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %r = imap.generic (i) domain: i in [0, 7] ins(%readers[i] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %n = math.exp %0 : f32
+    imap.yield %n : f32
+  } -> tensor<8xf32>
+  %s = imap.generic (i) domain: i in [0, 7] ins(%readers[-i + 7] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %n = math.cos %0 : f32
+    imap.yield %n : f32
+  } -> tensor<8xf32>
+
+  %c = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    %1 = math.cos %0 : f32
+    imap.yield %1 : f32
+  } -> tensor<8xf32>
+  %reads = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%c[i + 4] : tensor<8xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<8xf32>
+  %t = imap.generic (i) domain: i in [0, 5]
+      ins(%reads[i], %reads[i + 1], %reads[i + 2] : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) outs(%h[i] : tensor<6xf32>) {
+  ^bb0(%0: f32, %1: f32, %2: f32):
+    %p = arith.addf %0, %1 : f32
+    %q = arith.addf %p, %2 : f32
+    imap.yield %q : f32
+  } -> tensor<6xf32>
+  return %y, %r, %s, %t : tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<6xf32>
 }

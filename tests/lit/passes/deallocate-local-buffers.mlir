@@ -29,12 +29,30 @@ func.func @views(%n: index, %out: memref<4xf32>) {
   return
 }
 
+// One of two buffers is used as long as the chosen one is.
+// CHECK-LABEL: func.func @chosen
+// CHECK:         %[[A:.*]] = memref.alloc() {bufferization.manual_deallocation}
+// CHECK-NEXT:    %[[S:.*]] = arith.select %{{.*}}, %[[A]], %{{.*}} : memref<8xf32>
+// CHECK-NEXT:    memref.copy %[[S]]
+// CHECK-NEXT:    memref.dealloc %[[A]] {bufferization.manual_deallocation}
+func.func @chosen(%condition: i1, %b: memref<8xf32>, %out: memref<8xf32>) {
+  %a = memref.alloc() : memref<8xf32>
+  %s = arith.select %condition, %a, %b : memref<8xf32>
+  memref.copy %s, %out : memref<8xf32> to memref<8xf32>
+  return
+}
+
 // A buffer that leaves its block, or may, stays as it is.
 // CHECK-LABEL: func.func @leaves
 // CHECK-NOT:     memref.dealloc
 func.func @leaves(%condition: i1, %b: memref<8xf32>) -> memref<8xf32> {
   %a = memref.alloc() : memref<8xf32>
   %s = arith.select %condition, %a, %b : memref<8xf32>
+  %q = scf.if %condition -> memref<8xf32> {
+    scf.yield %s : memref<8xf32>
+  } else {
+    scf.yield %b : memref<8xf32>
+  }
   %r = scf.if %condition -> memref<8xf32> {
     %c = memref.alloc() : memref<8xf32>
     scf.yield %c : memref<8xf32>
@@ -43,7 +61,7 @@ func.func @leaves(%condition: i1, %b: memref<8xf32>) -> memref<8xf32> {
     %v = memref.cast %c : memref<8xf32> to memref<8xf32>
     scf.yield %v : memref<8xf32>
   }
-  memref.copy %s, %r : memref<8xf32> to memref<8xf32>
+  memref.copy %q, %r : memref<8xf32> to memref<8xf32>
   return %r : memref<8xf32>
 }
 

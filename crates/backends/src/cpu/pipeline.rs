@@ -170,7 +170,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     }
     passes.push("func.func(hoist-scratch)");
     passes.extend(BUFFERIZE);
-    passes.push("func.func(update-in-place)");
+    passes.push("func.func(update-in-place,double-buffer-loops)");
     let copies = format!("func.func(parallelize-copies{{parallel-threshold={threshold}}})");
     if parallel {
         passes.push(&copies);

@@ -7,7 +7,7 @@ use melior::{
         r#type::MemRefType,
     },
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tc_dialects::mlir::{self, Op, Val};
 
 /// The attribute of a function of the program that others of its module call.
@@ -85,13 +85,35 @@ pub(crate) fn values_from_outside<'c>(nest: Op<'c>) -> Vec<Val<'c>> {
 pub(crate) fn buffers_alone(values: &[Val]) -> Option<String> {
     let buffers = values.iter().filter(|value| mlir::is_memref(value.r#type()));
     // A buffer from somewhere else may be any of the others.
-    let roots: Vec<_> = buffers.map(|value| roots(*value)).collect::<Option<_>>()?;
-    let mut counts = HashMap::new();
-    for root in roots.iter().flatten() {
-        *counts.entry(*root).or_insert(0) += 1;
-    }
-    let is_alone = |roots: &HashSet<usize>| roots.iter().all(|root| counts[root] == 1);
-    Some(roots.iter().map(|it| if is_alone(it) { '1' } else { '0' }).collect())
+    let known: Vec<_> =
+        buffers.map(|value| Some((*value, roots(*value)?))).collect::<Option<_>>()?;
+    let is_alone = |number: usize| {
+        let (value, roots) = &known[number];
+        let others = known.iter().enumerate().filter(|(other, _)| *other != number);
+        others
+            .into_iter()
+            .all(|(_, (other, others))| roots.is_disjoint(others) || are_exchanged(*value, *other))
+    };
+    Some((0..known.len()).map(|number| if is_alone(number) { '1' } else { '0' }).collect())
+}
+
+/// Whether two values are two buffers in this order or in the other one, by the same condition.
+fn are_exchanged(first: Val, second: Val) -> bool {
+    let selected = |mut value| {
+        loop {
+            let op = mlir::defining_op(value)?;
+            match mlir::name(op) {
+                "arith.select" => return <[Val; 3]>::try_from(mlir::operands(op)).ok(),
+                name if VIEWS.contains(&name) => value = mlir::operand(op, 0),
+                _ => return None,
+            }
+        }
+    };
+    let (Some([condition, a, b]), Some([other, c, d])) = (selected(first), selected(second)) else {
+        return false;
+    };
+    let are_apart = || Some(roots(a)?.is_disjoint(&roots(b)?));
+    condition == other && a == d && b == c && are_apart() == Some(true)
 }
 
 /// The keys of the allocations and of the arguments of a function that a buffer may be part of.

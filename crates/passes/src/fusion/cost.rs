@@ -368,7 +368,8 @@ fn check_recompute(
     Ok(())
 }
 
-fn variable_name(domain: &IndexingMap, var: Var) -> String {
+/// The name of a variable in remarks.
+pub(super) fn variable_name(domain: &IndexingMap, var: Var) -> String {
     let name = domain.variable(var).and_then(|variable| variable.name.as_deref());
     name.map_or_else(|| tc_ir::text::default_name(var), |name| format!("'{name}'"))
 }

@@ -17,11 +17,16 @@
 //! does not change before the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
 //! the work of its body times the number of reads stays within `max-recompute`. One whose result
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
-//! reads fewer elements than it writes, is computed by each of its readers. So is, once nothing else can be
+//! reads fewer elements than it writes, and a slice are computed by each of their readers. So is, once nothing else can be
 //! fused, a producer with a few consumers, if all of them can take it in and then access fewer elements than with
 //! the stored result.
 //!
-//! A fourth rewrite comes last, tried on operations that share a tensor:
+//! A fourth rewrite follows, on tensors that several operations write, each a part of it:
+//!
+//! * **Divide.** An operation on elements that reads a concatenation or a roll becomes one operation per part, which can
+//!   take in the operation that computes the part. All readers have to be such operations.
+//!
+//! A fifth rewrite comes last, tried on operations that share a tensor:
 //!
 //! * **Merge.** Operations on the same points become one that has the results of both, such as two sums of one tensor.
 //!   The second one may read what the first one writes at the same point. Products stay apart: a register block holds
@@ -63,9 +68,10 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Options: the costs of a [`MemoryBound`] machine, and `strict-fp`. Remarks: `fused`, `merged` and `rescaled` for each
-//! rewrite; `narrowed` for each fold that is computed once; `unfolded` for each that folds one value; `apart` and
-//! `unmerged` for each pair that is left, with both maps and the reason; `not rescaled` for each softmax of long rows that
+//! Options: the costs of a [`MemoryBound`] machine, and `strict-fp`. Remarks: `fused`, `divided`, `merged` and `rescaled` for
+//! each rewrite; `narrowed` for each fold that is computed once; `unfolded` for each that folds one value; `apart` and
+//! `unmerged` for each pair that is left, with both maps and the reason; `undivided` for each tensor of parts that is left,
+//! with the reason; `not rescaled` for each softmax of long rows that
 //! is left, with the reason; `linalg` for each operation of that dialect, which is never fused; `temporaries` per function,
 //! the bytes of intermediate tensors before and after.
 
@@ -298,7 +304,8 @@ fn divide_all<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn Co
     pending.reverse();
     while let Some(last) = pending.pop() {
         let location = last.op().location();
-        let Some(num_parts) = parts::divide(ir, last, model) else { continue };
+        let Some(Ok(division)) = parts::plan(ir, last, model) else { continue };
+        let num_parts = division.apply();
         // Readers are other operations now.
         pending = generics(block);
         pending.reverse();
@@ -532,6 +539,13 @@ fn report_missed<'c>(
     remarks: Remarks,
     costs: (&dyn CostModel, bool),
 ) {
+    for last in generics(block) {
+        if let Some(Err(rejection)) = parts::plan(ir, last, costs.0) {
+            remarks.emit(RemarkKind::Missed, last.op().location(), "undivided", || {
+                vec![("Reason", rejection.to_string())]
+            });
+        }
+    }
     for consumer in consumers(block) {
         for producer in producers(consumer) {
             let Err(rejection) = plan(ir, consumer, producer, costs) else { continue };

@@ -21,6 +21,8 @@
 use super::{
     apply::copy_rest,
     candidate::{Candidate, body_size, body_work},
+    cost::variable_name,
+    legality::Rejection,
 };
 use crate::target::CostModel;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -54,37 +56,66 @@ struct Reader<'c> {
     cells: Vec<Vec<Interval>>,
 }
 
-/// Divides the readers of the tensor that an operation completes. Returns the number of parts, and `None` if the tensor is
-/// no such one or a reader cannot be divided.
-pub(super) fn divide<'c>(ir: &Context, last: Generic<'c>, model: &dyn CostModel) -> Option<usize> {
+/// The readers of a tensor that is written in parts, and how they are divided.
+pub(super) struct Division<'c, 'i> {
+    ir: &'i Context,
+    parts: Vec<Part<'c>>,
+    readers: Vec<Reader<'c>>,
+}
+
+/// Decides whether the readers of the tensor that an operation completes are divided. `None` if the tensor is not written in
+/// parts.
+pub(super) fn plan<'c, 'i>(
+    ir: &'i Context,
+    last: Generic<'c>,
+    model: &dyn CostModel,
+) -> Option<Result<Division<'c, 'i>, Rejection>> {
     let tensor = *mlir::results(last.op()).first()?;
     mlir::defining_op(*last.inits().first()?).and_then(Generic::cast)?;
-    let parts = parts(ir, last)?;
-    let mut readers: Vec<Reader> = Vec::new();
-    for (user, _) in mlir::uses(tensor) {
-        if readers.iter().all(|it| it.generic.op() != user) {
-            readers.push(reader(ir, &parts, Generic::cast(user)?, model)?);
-        }
-    }
-    // Several readers compute nothing but copies again.
-    let work = parts.iter().map(|part| body_work(part.writer.body())).max();
-    if readers.is_empty() || (1 < readers.len() && work != Some(0)) {
+    let mut users: Vec<Op> = mlir::uses(tensor).into_iter().map(|(user, _)| user).collect();
+    users.dedup();
+    if users.iter().any(|user| Generic::cast(*user).is_some_and(|it| it.inits().contains(&tensor)))
+    {
+        // Another part follows.
         return None;
     }
-    let alone: Vec<_> = parts.iter().map(|part| build_alone(ir, last, part)).collect();
-    for mut reader in readers {
-        let op = reader.generic.op();
-        // It may read the result of a reader that is replaced now.
-        reader.view = Candidate::new(ir, reader.generic).view;
-        let mut inits = reader.view.inits();
-        for cell in &reader.cells {
-            let cell = build_cell(ir, &reader, cell, &inits, (&parts, &alone));
-            inits = mlir::results(cell.op());
+    let parts = parts(ir, last)?;
+    let readers = users.into_iter().map(|user| {
+        let generic = Generic::cast(user).ok_or(Rejection::ReaderOfParts)?;
+        let reader = reader(ir, &parts, generic, model.max_body())?;
+        check_costs(ir, &parts, &reader, model).map(|()| reader)
+    });
+    Some(readers.collect::<Result<Vec<_>, _>>().and_then(|readers| {
+        // Several readers compute nothing but copies again.
+        let has_work = parts.iter().any(|part| body_work(part.writer.body()) != 0);
+        match readers.len() {
+            0 => Err(Rejection::ReaderOfParts),
+            2.. if has_work => Err(Rejection::SeveralConsumers),
+            _ => Ok(Division { ir, parts, readers }),
         }
-        mlir::replace(op, &inits);
+    }))
+}
+
+impl<'c> Division<'c, '_> {
+    /// Divides the readers. Returns the number of parts.
+    pub(super) fn apply(self) -> usize {
+        let Self { ir, parts, readers } = self;
+        let last = parts[0].writer;
+        let alone: Vec<_> = parts.iter().map(|part| build_alone(ir, last, part)).collect();
+        for mut reader in readers {
+            let op = reader.generic.op();
+            // It may read the result of a reader that is replaced now.
+            reader.view = Candidate::new(ir, reader.generic).view;
+            let mut inits = reader.view.inits();
+            for cell in &reader.cells {
+                let cell = build_cell(ir, &reader, cell, &inits, (&parts, &alone));
+                inits = mlir::results(cell.op());
+            }
+            mlir::replace(op, &inits);
+        }
+        parts.iter().for_each(|part| mlir::erase(part.writer.op()));
+        parts.len()
     }
-    parts.iter().for_each(|part| mlir::erase(part.writer.op()));
-    Some(parts.len())
 }
 
 /// The operations that write disjoint parts of a tensor, and together all of it, from the last one on.
@@ -152,13 +183,13 @@ fn values(ir: &Context, view: &View, subscript: Expr) -> Option<(Option<u32>, In
     Some((Some(dim), Interval::new(end(bounds.lo)?, end(bounds.hi)?)))
 }
 
-/// How a reader is divided; `None` if it cannot be, or if that costs more than to load the tensor.
+/// How a reader can be divided, into at most so many operations.
 fn reader<'c>(
     ir: &Context,
     parts: &[Part<'c>],
     generic: Generic<'c>,
-    model: &dyn CostModel,
-) -> Option<Reader<'c>> {
+    most: usize,
+) -> Result<Reader<'c>, Rejection> {
     let last = parts[0].writer;
     let tensor = mlir::result(last.op(), 0);
     let candidate = Candidate::new(ir, generic);
@@ -172,78 +203,94 @@ fn reader<'c>(
         || is_used_otherwise
         || reads.iter().any(|read| !view.inputs[*read].guard.is_empty())
     {
-        return None;
+        return Err(Rejection::ReaderOfParts);
     }
-    // Per dimension variable, the values at which another part begins.
-    let mut cuts = vec![BTreeSet::new(); view.domain.dims.len()];
-    let shape = mlir::shape(tensor.r#type());
-    for read in &reads {
-        for (place, subscript) in view.inputs[*read].subscripts.iter().enumerate() {
-            let extent = shape[place]?;
-            let all = Interval::new(0, extent - 1);
-            if parts.iter().all(|part| part.elements[place] == all) {
-                continue;
-            }
-            let (Some(dim), values) = values(ir, &view, *subscript)? else { continue };
-            let bounds = view.domain.dims[dim as usize].constant_interval(ir)?;
-            let firsts = parts.iter().map(|part| part.elements[place].lo);
-            let ends = parts.iter().map(|part| part.elements[place].hi + 1);
-            let inner = firsts.chain(ends).filter(|at| values.lo < *at && *at <= values.hi);
-            cuts[dim as usize].extend(inner.map(|at| at - values.lo + bounds.lo));
-        }
-    }
+    let cuts = cuts(ir, parts, &view, &reads).ok_or(Rejection::ReaderOfParts)?;
     let mut cells = vec![Vec::new()];
-    for (dim, cuts) in view.domain.dims.iter().zip(&cuts) {
-        let Some(bounds) = dim.constant_interval(ir) else {
-            // A dimension without cuts keeps its bounds.
-            cells.iter_mut().for_each(|cell| cell.push(Interval::ALL));
-            continue;
-        };
-        if bounds.is_empty() {
-            return None;
+    for (dim, cuts) in view.domain.dims.iter().zip(cuts) {
+        let bounds = dim.constant_interval(ir);
+        if bounds.is_some_and(Interval::is_empty) {
+            return Err(Rejection::ReaderOfParts);
         }
-        let firsts: Vec<i64> = std::iter::once(bounds.lo).chain(cuts.iter().copied()).collect();
+        // A dimension without known bounds has no cuts, and keeps them.
+        let bounds = bounds.unwrap_or(Interval::ALL);
+        let firsts: Vec<i64> = std::iter::once(bounds.lo).chain(cuts).collect();
         let ends = firsts[1..].iter().map(|first| first - 1).chain([bounds.hi]);
         let intervals: Vec<_> =
             firsts.iter().zip(ends).map(|(lo, hi)| Interval::new(*lo, hi)).collect();
-        if model.max_body() < cells.len() * intervals.len() {
-            return None;
+        if most < cells.len() * intervals.len() {
+            return Err(Rejection::LargeBody(cells.len() * intervals.len(), most));
         }
         let all = cells.into_iter().flat_map(|cell| {
             intervals.iter().map(move |interval| [cell.clone(), vec![*interval]].concat())
         });
         cells = all.collect();
     }
-    let reader = Reader { generic, view, reads, cells };
-    is_worthwhile(ir, parts, &reader, model).then_some(reader)
+    Ok(Reader { generic, view, reads, cells })
+}
+
+/// Per dimension variable of a reader, the values at which it begins to read another part. `None` if that is not so at one
+/// value of one variable.
+fn cuts(ir: &Context, parts: &[Part], view: &View, reads: &[usize]) -> Option<Vec<BTreeSet<i64>>> {
+    let shape = mlir::shape(parts[0].view.outputs[0].value.r#type());
+    let mut cuts = vec![BTreeSet::new(); view.domain.dims.len()];
+    for read in reads {
+        for (place, subscript) in view.inputs[*read].subscripts.iter().enumerate() {
+            let all = Interval::new(0, shape[place]? - 1);
+            if parts.iter().all(|part| part.elements[place] == all) {
+                continue;
+            }
+            let (Some(dim), values) = values(ir, view, *subscript)? else { continue };
+            let first = view.domain.dims[dim as usize].constant_interval(ir)?.lo;
+            let starts = parts.iter().map(|part| part.elements[place].lo);
+            let ends = parts.iter().map(|part| part.elements[place].hi + 1);
+            let inner = starts.chain(ends).filter(|at| values.lo < *at && *at <= values.hi);
+            cuts[dim as usize].extend(inner.map(|at| at - values.lo + first));
+        }
+    }
+    Some(cuts)
 }
 
 /// Whether a divided reader is small enough for LLVM, repeats little work, and has vectors.
-fn is_worthwhile(ir: &Context, parts: &[Part], reader: &Reader, model: &dyn CostModel) -> bool {
-    let op = reader.generic.op();
+fn check_costs(
+    ir: &Context,
+    parts: &[Part],
+    reader: &Reader,
+    model: &dyn CostModel,
+) -> Result<(), Rejection> {
+    let (op, reads) = (reader.generic.op(), reader.reads.len());
+    let size = body_size(op).saturating_mul(num_links(op) - 1 + reader.cells.len());
+    if model.max_body() < size {
+        return Err(Rejection::LargeBody(size, model.max_body()));
+    }
     let work = parts.iter().map(|part| body_work(part.writer.body())).max().unwrap_or(0);
-    let copies = num_links(op) - 1 + reader.cells.len();
     let dims = reader.view.looping_dims(ir);
-    let is_repeated = |read: &usize| {
+    let repeated = |read: &usize| {
         let used = ir.vars_of_all(&reader.view.inputs[*read].subscripts);
-        !dims.iter().all(|dim| used.contains(dim))
+        dims.iter().copied().find(|dim| !used.contains(dim))
     };
-    if model.max_body() < copies * body_size(op)
-        || (0 < work && reader.reads.iter().any(is_repeated))
-        || (1 < reader.reads.len() && model.max_recompute() < work * reader.reads.len())
-    {
-        return false;
+    if let Some(var) = reader.reads.iter().find_map(repeated).filter(|_| 0 < work) {
+        return Err(Rejection::ComputedAgain(variable_name(&reader.view.domain, var)));
+    }
+    let limit = model.max_recompute();
+    if 1 < reads && limit < work * reads {
+        return Err(Rejection::Recompute { reads, work, limit });
     }
     // Along a row, single elements have no vectors. A few of them are the border of a roll.
-    let rows = reader.view.outputs[0].subscripts.iter().rev().find_map(|it| shifted_dim(ir, *it));
-    let Some((dim, _)) = rows else { return true };
+    let subscripts = reader.view.outputs[0].subscripts.iter().rev();
+    let Some((dim, _)) = subscripts.copied().find_map(|it| shifted_dim(ir, it)) else {
+        return Ok(());
+    };
     let rows: BTreeSet<_> = reader.cells.iter().map(|cell| cell[dim as usize]).collect();
     if rows.len() == 1 {
-        return true;
+        return Ok(());
     }
     let num_single = rows.iter().filter(|row| row.lo == row.hi).count() as i64;
     let length = rows.iter().map(|row| row.hi - row.lo + 1).sum::<i64>();
-    num_single.saturating_mul(8) <= length
+    match num_single.saturating_mul(8) <= length {
+        true => Ok(()),
+        false => Err(Rejection::SingleElements),
+    }
 }
 
 /// The operations that write parts of the same tensor as one of them.

@@ -119,7 +119,7 @@ fn last_use<'c>(allocation: Op<'c>, numbers: &HashMap<usize, usize>) -> Option<O
     let mut buffers = vec![mlir::result(allocation, 0)];
     while let Some(buffer) = buffers.pop() {
         for (user, _) in mlir::uses(buffer) {
-            if VIEWS.iter().any(|name| mlir::is(user, name)) {
+            if mlir::is(user, "arith.select") || VIEWS.iter().any(|name| mlir::is(user, name)) {
                 buffers.push(mlir::result(user, 0));
             } else if !USERS.iter().any(|name| mlir::is(user, name))
                 || mlir::results(user).iter().any(|it| mlir::is_memref(it.r#type()))

@@ -6,6 +6,7 @@ pub mod check_allocations;
 pub mod check_device_reads;
 pub mod copy_shared_destinations;
 pub mod deallocate_local_buffers;
+pub mod double_buffer_loops;
 pub mod drop_argument_attributes;
 pub mod drop_roundings;
 pub mod eliminate_dead_statements;

@@ -131,6 +131,14 @@ pub enum Rejection {
     /// One of two operations is a product.
     #[error("a product keeps its registers for one result")]
     Product,
+    /// Not all readers of a concatenation can be divided.
+    #[error(
+        "a reader of the parts is no operation on elements of which each point sees a known part"
+    )]
+    ReaderOfParts,
+    /// A part would be computed element by element.
+    #[error("parts of the reader would have single elements of rows, without vectors")]
+    SingleElements,
     /// Tiles would lose the results.
     #[error("a tile group could not store the results of both")]
     SeveralEscape,
