@@ -197,7 +197,7 @@ func.func @kept(%x: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<8xf32>
 // REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="each element would be computed again for every value of 'j'"
 // REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="the result of the producer has several consumers"
 // REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=work | Reason="3 reads of a body with 8 operations exceed max-recompute=16"
-func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<6xf32>) {
+func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<6xf32>, tensor<6xf32>) {
   %e = tensor.empty() : tensor<8xf32>
   %g = tensor.empty() : tensor<8x8xf32>
   %h = tensor.empty() : tensor<6xf32>
@@ -233,11 +233,11 @@ func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<8x
     %n = math.exp %0 : f32
     imap.yield %n : f32
   } -> tensor<8xf32>
-  %s = imap.generic (i) domain: i in [0, 7] ins(%readers[-i + 7] : tensor<8xf32>) outs(%e[i] : tensor<8xf32>) {
+  %s = imap.generic (i) domain: i in [0, 5] ins(%readers[i + 2] : tensor<8xf32>) outs(%h[i] : tensor<6xf32>) {
   ^bb0(%0: f32):
     %n = math.cos %0 : f32
     imap.yield %n : f32
-  } -> tensor<8xf32>
+  } -> tensor<6xf32>
 
   %c = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<8xf32>) {
   ^bb0(%0: f32):
@@ -255,5 +255,5 @@ func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<8x
     %q = arith.addf %p, %2 : f32
     imap.yield %q : f32
   } -> tensor<6xf32>
-  return %y, %r, %s, %t : tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<6xf32>
+  return %y, %r, %s, %t : tensor<8x8xf32>, tensor<8xf32>, tensor<6xf32>, tensor<6xf32>
 }

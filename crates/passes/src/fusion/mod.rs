@@ -285,12 +285,16 @@ fn fuse_block<'c>(ir: &Context, block: Blk<'c>, remarks: Remarks, model: &dyn Co
     loop {
         num_fused += fuse_all(ir, block, remarks, (model, false));
         num_fused += fuse_all(ir, block, remarks, (model, true));
+        if divide_all(ir, block, remarks, model) {
+            continue;
+        }
+        num_fused += rescale_all(ir, block, remarks, model);
+        num_fused += merge_all(ir, block, remarks, model);
+        // Operations that became one may be the only reader.
         if !divide_all(ir, block, remarks, model) {
             break;
         }
     }
-    num_fused += rescale_all(ir, block, remarks, model);
-    num_fused += merge_all(ir, block, remarks, model);
     if remarks.are_recorded {
         report_missed(ir, block, remarks, (model, true));
     }
