@@ -124,3 +124,50 @@ func.func @differences(%x: tensor<64x32xf32>, %m: tensor<64xf32>, %w: tensor<32x
   } -> tensor<64x32xf32>
   return %v, %y : tensor<64xf32>, tensor<64x32xf32>
 }
+
+// -----
+
+// Any number of readers read a slice from its tensor, factors of products as well; a sum of rows is no slice.
+// CHECK-LABEL: func.func @slice
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<64x32xf32>, %[[W:[a-z0-9]+]]: tensor<16x8xf32>)
+// CHECK-NOT:     tensor<64x16xf32>) {
+// CHECK:         imap.generic {{.*}} ins(%[[X]][d0, s0 + 16], %[[W]][s0, d1] :
+// CHECK:         imap.generic {{.*}} ins(%[[X]][d0, s0 + 16] :
+// CHECK:         imap.generic {{.*}} outs({{.*}} fold [add f32]
+// CHECK:         imap.generic
+// CHECK-NOT:     fold
+// CHECK:         return
+func.func @slice(%x: tensor<64x32xf32>, %w: tensor<16x8xf32>) -> (tensor<64x8xf32>, tensor<64xf32>, tensor<1x64xf32>, tensor<64xf32>) {
+  %e = tensor.empty() : tensor<64x16xf32>
+  %f = tensor.empty() : tensor<64x8xf32>
+  %g = tensor.empty() : tensor<64xf32>
+  %h = tensor.empty() : tensor<1x64xf32>
+  %s = imap.generic (d0, d1) domain: d0 in [0, 63], d1 in [0, 15]
+      ins(%x[d0, d1 + 16] : tensor<64x32xf32>) outs(%e[d0, d1] : tensor<64x16xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<64x16xf32>
+  %p = imap.generic (d0, d1)[s0] domain: d0 in [0, 63], d1 in [0, 7], s0 in [0, 15]
+      ins(%s[d0, s0], %w[s0, d1] : tensor<64x16xf32>, tensor<16x8xf32>) outs(%f[d0, d1] : tensor<64x8xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.mulf %a, %b : f32
+    imap.yield %c : f32
+  } -> tensor<64x8xf32>
+  %m = imap.generic (d0)[s0] domain: d0 in [0, 63], s0 in [0, 15]
+      ins(%s[d0, s0] : tensor<64x16xf32>) outs(%g[d0] : tensor<64xf32>) fold [maximumf f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<64xf32>
+  %t = imap.generic (d0)[s0] domain: d0 in [0, 63], s0 in [0, 31]
+      ins(%x[d0, s0] : tensor<64x32xf32>) outs(%g[d0] : tensor<64xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<64xf32>
+  %u = imap.generic (d0, d1) domain: d0 in [0, 0], d1 in [0, 63]
+      ins(%t[-d1 + 63] : tensor<64xf32>) outs(%h[d0, d1] : tensor<1x64xf32>) {
+  ^bb0(%a: f32):
+    %n = arith.negf %a : f32
+    imap.yield %n : f32
+  } -> tensor<1x64xf32>
+  return %p, %m, %u, %t : tensor<64x8xf32>, tensor<64xf32>, tensor<1x64xf32>, tensor<64xf32>
+}

@@ -182,7 +182,7 @@ func.func @kept(%x: tensor<4xf32>) -> (tensor<f32>, tensor<8xf32>, tensor<8xf32>
   } -> tensor<4x2xf32>
   %k = imap.generic (i, j) domain: i in [0, 3], j in [0, 1] ins(%columns[i, j] : tensor<4x2xf32>) outs(%g[i, j] : tensor<4x2xf32>) {
   ^bb0(%0: f32):
-    %n = math.exp %0 : f32
+    %n = arith.negf %0 : f32
     imap.yield %n : f32
   } -> tensor<4x2xf32>
   return %s, %returned, %r, %m, %w, %k : tensor<f32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<4x2xf32>
@@ -256,4 +256,49 @@ func.func @work(%x: tensor<4xf32>) -> (tensor<8x8xf32>, tensor<8xf32>, tensor<6x
     imap.yield %q : f32
   } -> tensor<6xf32>
   return %y, %r, %s, %t : tensor<8x8xf32>, tensor<8xf32>, tensor<6xf32>, tensor<6xf32>
+}
+
+// -----
+
+// Many reads see many combinations of parts, and borders leave a rest of each row.
+// CHECK-LABEL: func.func @borders(
+// CHECK-COUNT-6: imap.generic
+// CHECK-NOT:   imap.generic
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=borders | Reason="a reader would become 5 operations for 2 parts"
+// REMARK:      remark: [Missed] undivided | Category:imap-fuse | Function=borders | Reason="the rest of each row would compute functions without vectors"
+func.func @borders(%x: tensor<32xf32>) -> (tensor<29xf32>, tensor<32xf32>) {
+  %e = tensor.empty() : tensor<32xf32>
+  %f = tensor.empty() : tensor<29xf32>
+  %a = imap.generic (i) domain: i in [0, 15] ins(%x[i + 16] : tensor<32xf32>) outs(%e[i] : tensor<32xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<32xf32>
+  %reads = imap.generic (i) domain: i in [0, 15] ins(%x[i] : tensor<32xf32>) outs(%a[i + 16] : tensor<32xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<32xf32>
+  %y = imap.generic (i) domain: i in [0, 28]
+      ins(%reads[i], %reads[i + 1], %reads[i + 2], %reads[i + 3] : tensor<32xf32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>)
+      outs(%f[i] : tensor<29xf32>) {
+  ^bb0(%0: f32, %1: f32, %2: f32, %3: f32):
+    %p = arith.addf %0, %1 : f32
+    %q = arith.addf %p, %2 : f32
+    %r = arith.addf %q, %3 : f32
+    imap.yield %r : f32
+  } -> tensor<29xf32>
+
+  %b = imap.generic (i) domain: i in [0, 0] ins(%x[i + 31] : tensor<32xf32>) outs(%e[i] : tensor<32xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<32xf32>
+  %rest = imap.generic (i) domain: i in [0, 30] ins(%x[i] : tensor<32xf32>) outs(%b[i + 1] : tensor<32xf32>) {
+  ^bb0(%0: f32):
+    imap.yield %0 : f32
+  } -> tensor<32xf32>
+  %z = imap.generic (i) domain: i in [0, 31] ins(%rest[i] : tensor<32xf32>) outs(%e[i] : tensor<32xf32>) {
+  ^bb0(%0: f32):
+    %p = math.exp %0 : f32
+    imap.yield %p : f32
+  } -> tensor<32xf32>
+  return %y, %z : tensor<29xf32>, tensor<32xf32>
 }

@@ -143,6 +143,19 @@ pub(super) fn body_work(block: Blk) -> usize {
     work
 }
 
+/// Whether a body computes a function that takes many instructions for a vector of values, and about as many for one value.
+pub(super) fn has_function(block: Blk) -> bool {
+    let mut found = false;
+    for top in mlir::ops(block) {
+        mlir::walk(top, &mut |op| {
+            let name = mlir::name(op);
+            found |= name == "imap.builtin"
+                || name.starts_with("math.") && !INSTRUCTIONS.contains(&name);
+        });
+    }
+    found
+}
+
 pub(super) fn body_size(op: Op) -> usize {
     let mut size = 0;
     mlir::walk(op, &mut |_| size += 1);

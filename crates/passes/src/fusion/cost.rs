@@ -201,8 +201,17 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
         })
     };
     let is_plain = body_work(producer.generic.body()) == 0;
-    let uses = mlir::uses(mlir::result(producer.generic.op(), 0));
-    is_slice(ir, producer) || producer.is_broadcast(ir) && (is_plain || !uses.iter().any(is_factor))
+    let result = mlir::result(producer.generic.op(), 0);
+    let uses = mlir::uses(result);
+    // A slice that is stored anyway can be stored by what computes its tensor.
+    let is_input = |(user, _): &(Op, usize)| {
+        AnyIndexed::cast(*user).is_some_and(|it| {
+            let others = [it.runtimes(), it.inits()].concat();
+            user.block() == producer.generic.op().block() && !others.contains(&result)
+        })
+    };
+    is_slice(ir, producer) && uses.iter().all(is_input)
+        || producer.is_broadcast(ir) && (is_plain || !uses.iter().any(is_factor))
 }
 
 /// Whether an operation copies rows of a tensor, or parts of them, from known places.
@@ -213,7 +222,8 @@ fn is_slice(ir: &Context, it: &Candidate) -> bool {
         let last = rows.copied().find(|subscript| !ir.vars(*subscript).is_empty())?;
         shifted_dim(ir, last).map(|(dim, _)| dim)
     };
-    it.copies(None)
+    !it.is_reduction()
+        && it.copies(None)
         && it.view.runtimes.is_empty()
         && input.guard.is_empty()
         && row(input).is_some()

@@ -20,7 +20,7 @@
 
 use super::{
     apply::copy_rest,
-    candidate::{Candidate, body_size, body_work},
+    candidate::{Candidate, body_size, body_work, has_function},
     cost::variable_name,
     legality::Rejection,
 };
@@ -263,6 +263,10 @@ fn check_costs(
     if model.max_body() < size {
         return Err(Rejection::LargeBody(size, model.max_body()));
     }
+    // A few more than the operations that write the parts now.
+    if 2 * parts.len() < reader.cells.len() {
+        return Err(Rejection::Pieces(reader.cells.len(), parts.len()));
+    }
     let work = parts.iter().map(|part| body_work(part.writer.body())).max().unwrap_or(0);
     let dims = reader.view.looping_dims(ir);
     let repeated = |read: &usize| {
@@ -276,16 +280,26 @@ fn check_costs(
     if 1 < reads && limit < work * reads {
         return Err(Rejection::Recompute { reads, work, limit });
     }
+    let intervals = |dim: usize| reader.cells.iter().map(|cell| cell[dim]).collect::<BTreeSet<_>>();
+    let is_single = |interval: &Interval| interval.lo == interval.hi;
+    let has_border = |dim| {
+        let intervals = intervals(dim);
+        1 < intervals.len() && intervals.iter().any(is_single)
+    };
+    // Points beside whole vectors are more, and functions of one value as slow as those of a vector.
+    if has_function(reader.generic.body()) && (0..reader.view.domain.dims.len()).any(has_border) {
+        return Err(Rejection::RestOfRows);
+    }
     // Along a row, single elements have no vectors. A few of them are the border of a roll.
     let subscripts = reader.view.outputs[0].subscripts.iter().rev();
     let Some((dim, _)) = subscripts.copied().find_map(|it| shifted_dim(ir, it)) else {
         return Ok(());
     };
-    let rows: BTreeSet<_> = reader.cells.iter().map(|cell| cell[dim as usize]).collect();
+    let rows = intervals(dim as usize);
     if rows.len() == 1 {
         return Ok(());
     }
-    let num_single = rows.iter().filter(|row| row.lo == row.hi).count() as i64;
+    let num_single = rows.iter().filter(|row| is_single(row)).count() as i64;
     let length = rows.iter().map(|row| row.hi - row.lo + 1).sum::<i64>();
     match num_single.saturating_mul(8) <= length {
         true => Ok(()),

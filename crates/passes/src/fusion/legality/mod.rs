@@ -136,9 +136,15 @@ pub enum Rejection {
         "a reader of the parts is no operation on elements of which each point sees a known part"
     )]
     ReaderOfParts,
+    /// Reads at many places see many combinations of parts.
+    #[error("a reader would become {0} operations for {1} parts")]
+    Pieces(usize, usize),
     /// A part would be computed element by element.
     #[error("parts of the reader would have single elements of rows, without vectors")]
     SingleElements,
+    /// Borders of rows leave a rest beside whole vectors.
+    #[error("the rest of each row would compute functions without vectors")]
+    RestOfRows,
     /// Tiles would lose the results.
     #[error("a tile group could not store the results of both")]
     SeveralEscape,
