@@ -60,6 +60,37 @@ func.func @odd(%x: memref<8xf32>, %out: memref<8xf32> {tc.output = 0 : i64}) {
 
 // -----
 
+// A loop after the copy writes to the last value: the result needs a buffer of its own.
+// CHECK-LABEL: func.func @written(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<8xf32>, %[[OUT:[a-z0-9]+]]: memref<8xf32> {tc.output = 0 : i64}, %[[END:.*]]: memref<8xf32>)
+// CHECK:         memref.copy %[[X]], %[[A:.*]] :
+// CHECK-NEXT:    %[[B:.*]] = memref.alloc()
+// CHECK:         memref.copy %[[B]], %[[OUT]]
+// CHECK:           memref.store %{{.*}}, %[[B]]
+// CHECK:         memref.copy %[[B]], %[[END]]
+func.func @written(%x: memref<8xf32>, %out: memref<8xf32> {tc.output = 0 : i64}, %end: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f32
+  %r = scf.for %n = %c0 to %c3 step %c1 iter_args(%y = %x) -> (memref<8xf32>) {
+    %z = memref.alloc() : memref<8xf32>
+    imap.generic (i) domain: i in [0, 7] ins(%y[-i + 7] : memref<8xf32>) outs(%z[i] : memref<8xf32>) {
+    ^bb0(%v: f32):
+      imap.yield %v : f32
+    }
+    scf.yield %z : memref<8xf32>
+  }
+  memref.copy %r, %out : memref<8xf32> to memref<8xf32>
+  scf.for %n = %c0 to %c3 step %c1 {
+    memref.store %zero, %r[%n] : memref<8xf32>
+  }
+  memref.copy %r, %end : memref<8xf32> to memref<8xf32>
+  return
+}
+
+// -----
+
 // The program knows how many iterations there are, and which buffer is the last one.
 // CHECK-LABEL: func.func @unknown(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<8xf32>

@@ -29,7 +29,7 @@
 
 use super::{
     CombinerKind, Generic, Indexed, Start, View, build_yield, extents::reaches_all,
-    tiling::copy_attributes,
+    schedule::SCHEDULE, tiling::copy_attributes,
 };
 use crate::mlir::{self, Blk, Builder, Val, ValueMap};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
@@ -163,7 +163,7 @@ fn copies<'c>(generic: Generic<'c>) -> Vec<(usize, Val<'c>)> {
         let is_same = is_new && is_static && inputs[input].r#type() == result.r#type();
         is_same.then_some((number, input))
     };
-    if !generic.accumulators().is_empty() {
+    if !generic.accumulators().is_empty() || op.has_attribute(SCHEDULE) {
         return Vec::new();
     }
     let pairs: Vec<_> = (0..yielded.len()).filter_map(copied).collect();
@@ -174,9 +174,9 @@ fn copies<'c>(generic: Generic<'c>) -> Vec<(usize, Val<'c>)> {
     let view = View::of(&ir, generic);
     let is_whole = |(result, input): &(usize, usize)| {
         let (read, written) = (&view.inputs[*input], &view.outputs[*result]);
-        read.guard.is_empty()
+        view.domain.constraints.is_empty()
+            && read.guard.is_empty()
             && read.subscripts == written.subscripts
-            && view.domain.constraints.is_empty()
             && reaches_all(&ir, &view.domain, &[], &written.subscripts, written.value)
     };
     let whole = pairs.into_iter().filter(is_whole);

@@ -89,9 +89,8 @@ pub(crate) fn buffers_alone(values: &[Val]) -> Option<String> {
         buffers.map(|value| Some((*value, roots(*value)?))).collect::<Option<_>>()?;
     let is_alone = |number: usize| {
         let (value, roots) = &known[number];
-        let others = known.iter().enumerate().filter(|(other, _)| *other != number);
+        let mut others = known.iter().enumerate().filter(|(other, _)| *other != number);
         others
-            .into_iter()
             .all(|(_, (other, others))| roots.is_disjoint(others) || are_exchanged(*value, *other))
     };
     Some((0..known.len()).map(|number| if is_alone(number) { '1' } else { '0' }).collect())

@@ -72,12 +72,15 @@ pub(super) fn plan<'c, 'i>(
 ) -> Option<Result<Division<'c, 'i>, Rejection>> {
     let tensor = *mlir::results(last.op()).first()?;
     mlir::defining_op(*last.inits().first()?).and_then(Generic::cast)?;
-    let mut users: Vec<Op> = mlir::uses(tensor).into_iter().map(|(user, _)| user).collect();
-    users.dedup();
-    if users.iter().any(|user| Generic::cast(*user).is_some_and(|it| it.inits().contains(&tensor)))
-    {
-        // Another part follows.
-        return None;
+    let mut users: Vec<Op> = Vec::new();
+    for (user, _) in mlir::uses(tensor) {
+        if Generic::cast(user).is_some_and(|it| it.inits().contains(&tensor)) {
+            // Another part follows.
+            return None;
+        }
+        if !users.contains(&user) {
+            users.push(user);
+        }
     }
     let parts = parts(ir, last)?;
     let readers = users.into_iter().map(|user| {

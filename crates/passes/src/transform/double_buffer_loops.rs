@@ -177,19 +177,22 @@ fn is_only_for(init: Val, op: Op) -> bool {
 
 /// Lets a result of the function be the buffer of the last value of a loop, if the value is only copied to it.
 fn place_in_result<'c>(function: Op<'c>, op: Op<'c>, buffer: Val<'c>) {
-    let after: Vec<_> = mlir::uses(buffer)
-        .into_iter()
-        .filter(|(user, _)| user.block() == op.block() && mlir::is_before(op, *user))
-        .collect();
+    let Some(block) = op.block().map(mlir::block_ref) else { return };
+    // The copy may be the only use after the loop, in an operation with regions as well.
+    let is_after = |user: Op<'c>| {
+        mlir::ancestor_in(user, block).is_none_or(|it| it != op && mlir::is_before(op, it))
+    };
+    let after: Vec<_> =
+        mlir::uses(buffer).into_iter().filter(|(user, _)| is_after(*user)).collect();
     let [(copy, 0)] = after[..] else { return };
-    if !mlir::is(copy, "memref.copy") {
+    if !mlir::is(copy, "memref.copy") || copy.block() != op.block() {
         return;
     }
     let result = mlir::operand(copy, 1);
     let is_free = results_in_arguments(function).contains(&mlir::value_key(result))
         && mlir::uses(result).len() == 1
         && result.r#type() == buffer.r#type()
-        && op.block().map(mlir::block_ref) == mlir::body(function, 0);
+        && Some(block) == mlir::body(function, 0);
     if let Some(allocation) = mlir::defining_op(buffer).filter(|_| is_free) {
         mlir::erase(copy);
         mlir::replace(allocation, &[result]);
