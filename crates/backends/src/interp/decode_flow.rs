@@ -94,6 +94,21 @@ impl Decoder {
         Ok(())
     }
 
+    /// `arith.select` of two buffers.
+    pub(super) fn select_buffer(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
+        let condition = self.scalar(op, mlir::operand(op, 0))?;
+        let at = self.at(op);
+        let slots = self.define_all(op, &mlir::results(op))?;
+        let branch = |operand| {
+            let results = self.moves(op, &slots, &[mlir::operand(op, operand)])?;
+            Ok(Branch { results, ..Branch::default() })
+        };
+        let (then, otherwise) = (branch(1)?, branch(2)?);
+        let (scalars, tensors) = (Vec::new(), Vec::new());
+        code.push(Inst::If(Box::new(If { condition, then, otherwise, scalars, tensors, at })));
+        Ok(())
+    }
+
     fn index_switch(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
         let selector = self.scalar(op, mlir::operand(op, 0))?;
         let at = self.at(op);

@@ -29,6 +29,9 @@ impl Decoder {
                 return self.dense_constant(op, code);
             }
             "arith.constant" => return self.scalar_constant(op),
+            "arith.select" if mlir::is_memref(result.r#type()) => {
+                return self.select_buffer(op, code);
+            }
             "ub.poison" => {
                 let at = self.at(op);
                 for reg in self.new_lanes(op, result)? {

@@ -754,6 +754,25 @@ func.func @f(%x: tensor<f32>) -> (tensor<3xi32>) {
 }
 
 #[test]
+fn a_condition_selects_one_of_two_buffers() {
+    let text = "%m = bufferization.to_buffer %A : tensor<4xi32> to memref<4xi32>
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %first = memref.load %m[%c0] : memref<4xi32>
+  %last = memref.load %m[%c3] : memref<4xi32>
+  %less = arith.cmpi slt, %first, %last : i32
+  %other = memref.alloc() : memref<4xi32>
+  memref.copy %m, %other : memref<4xi32> to memref<4xi32>
+  %one = arith.select %less, %m, %other : memref<4xi32>
+  %two = arith.select %less, %other, %m : memref<4xi32>
+  memref.store %last, %one[%c0] : memref<4xi32>
+  memref.store %first, %two[%c3] : memref<4xi32>
+  %r = bufferization.to_tensor %m restrict : memref<4xi32> to tensor<4xi32>";
+    assert_eq!(run_code("tensor<4xi32>", text), [4.0, 2.0, 3.0, 4.0]);
+    assert_eq!(run_code("tensor<4xi32>", &text.replace("slt", "sgt")), [1.0, 2.0, 3.0, 1.0]);
+}
+
+#[test]
 fn bytes_are_elements_of_the_last_type_that_was_stored() {
     let text = "
   %c0 = arith.constant 0 : index
