@@ -136,6 +136,17 @@ pub fn is_in_parallel(op: Op) -> bool {
         || mlir::ancestor(op, "func.func").is_some_and(|it| it.has_attribute(IN_THREAD))
 }
 
+/// How often an `scf.for` runs, if its bounds are constant.
+pub fn trip_count(op: Op) -> Option<i64> {
+    if !mlir::is(op, "scf.for") {
+        return None;
+    }
+    let bound = |operand| mlir::constant_of(mlir::operand(op, operand));
+    let (lower, upper, step) = (bound(0)?, bound(1)?, bound(2)?);
+    let distance = upper.checked_sub(lower)?.max(0);
+    (0 < step).then(|| distance / step + i64::from(distance % step != 0))
+}
+
 /// Emits `scf.parallel` over loops given by lower bound, excluded upper bound and step.
 pub fn build_parallel<'c>(
     builder: &Builder<'c>,

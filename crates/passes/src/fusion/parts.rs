@@ -19,7 +19,6 @@
 //! ```
 
 use super::{
-    apply::copy_rest,
     candidate::{Candidate, body_size, body_work, has_function},
     cost::variable_name,
     legality::Rejection,
@@ -31,7 +30,7 @@ use tc_dialects::{
     imap::{
         Access, Generic, Indexed, Runtime, View, extents::shifted_dim, tiling::copy_attributes,
     },
-    mlir::{self, Builder, Op, Val, ValueMap},
+    mlir::{self, Builder, Op, Val},
 };
 use tc_ir::{
     Context, Interval,
@@ -254,7 +253,7 @@ fn cuts(ir: &Context, parts: &[Part], view: &View, reads: &[usize]) -> Option<Ve
     Some(cuts)
 }
 
-/// Whether a divided reader is small enough for LLVM, repeats little work, and has vectors.
+/// Whether a divided reader is small enough for LLVM, repeats little work, and can use vectors.
 fn check_costs(
     ir: &Context,
     parts: &[Part],
@@ -283,13 +282,18 @@ fn check_costs(
     if 1 < reads && limit < work * reads {
         return Err(Rejection::Recompute { reads, work, limit });
     }
+    check_vectors(ir, reader)
+}
+
+/// Whether the parts of a reader have vectors.
+fn check_vectors(ir: &Context, reader: &Reader) -> Result<(), Rejection> {
     let intervals = |dim: usize| reader.cells.iter().map(|cell| cell[dim]).collect::<BTreeSet<_>>();
     let is_single = |interval: &Interval| interval.lo == interval.hi;
     let has_border = |dim| {
         let intervals = intervals(dim);
         1 < intervals.len() && intervals.iter().any(is_single)
     };
-    // Points beside whole vectors are more, and functions of one value as slow as those of a vector.
+    // A border shortens the rows. More of their elements then fill no vector, and call functions one by one.
     if has_function(reader.generic.body()) && (0..reader.view.domain.dims.len()).any(has_border) {
         return Err(Rejection::RestOfRows);
     }
@@ -397,9 +401,6 @@ fn build<'c>(
 ) -> Generic<'c> {
     let new = view.build(ir, builder, false);
     copy_attributes(from.op(), new.op());
-    let (inside, arguments) = builder.inside(new.body());
-    let old = mlir::arguments(from.body());
-    let mut values: ValueMap = old.into_iter().zip(arguments).collect();
-    copy_rest(&inside, from.body(), &mut values);
+    mlir::copy_block(builder.context, from.body(), new.body(), builder.location);
     new
 }

@@ -1,7 +1,7 @@
 //! `double-buffer-loops`: let the iterations of a loop write to two buffers in turn.
 //!
-//! Bufferization lets an iteration give the next one a buffer that it allocated, if it cannot overwrite what it reads. After
-//! this pass the loop has two buffers: an iteration reads one of them and writes to the other one.
+//! After bufferization, an iteration that cannot update a carried buffer in place allocates a new one. After this pass, the
+//! loop has two buffers. An iteration reads one of them and writes to the other one.
 //!
 //! Before:
 //!
@@ -36,9 +36,9 @@
 
 use crate::{
     analysis::buffers::{VIEWS, results_in_arguments, static_bytes},
-    loops::build_alloc,
+    loops::{build_alloc, trip_count},
 };
-use melior::ir::{ValueLike, operation::OperationLike, r#type::IntegerType};
+use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
@@ -73,7 +73,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operands of `scf.for` in front of what it carries.
+/// The number of bounds of `scf.for`, which are its first operands.
 const BOUNDS: usize = 3;
 
 /// The allocation in the body of a loop that replaces a carried buffer, if nothing else refers to either of them.
@@ -126,7 +126,7 @@ fn double<'c>(function: Op<'c>, (op, number): (Op<'c>, usize), allocation: Op<'c
         builder.op("memref.copy", &[init, first], &[]);
     }
     let buffers = [first, build_alloc(&builder, ty)];
-    let bool_type = IntegerType::new(builder.context, 1).into();
+    let bool_type = builder.int_type(1);
     operands[BOUNDS + number] = builder.integer(bool_type, 0);
 
     let block = mlir::body(op, 0).expect("a verified loop has a body");
@@ -146,7 +146,7 @@ fn double<'c>(function: Op<'c>, (op, number): (Op<'c>, usize), allocation: Op<'c
     types[number] = bool_type;
     let new = mlir::rebuild(op, &operands, &types);
     let mut results = mlir::results(new);
-    results[number] = match num_iterations(new) {
+    results[number] = match trip_count(new) {
         Some(count) => buffers[usize::from(count % 2 != 0)],
         None => {
             let next = mlir::next(new).expect("a loop is not the last operation of a block");
@@ -154,7 +154,7 @@ fn double<'c>(function: Op<'c>, (op, number): (Op<'c>, usize), allocation: Op<'c
         }
     };
     mlir::replace(op, &results);
-    if num_iterations(new).is_some() {
+    if trip_count(new).is_some() {
         place_in_result(function, new, results[number]);
     }
     new
@@ -197,12 +197,4 @@ fn place_in_result<'c>(function: Op<'c>, op: Op<'c>, buffer: Val<'c>) {
         mlir::erase(copy);
         mlir::replace(allocation, &[result]);
     }
-}
-
-/// The number of iterations of a loop, if its bounds are known.
-fn num_iterations(op: Op) -> Option<i64> {
-    let bound = |number| mlir::constant_of(mlir::operand(op, number));
-    let (lower, upper, step) = (bound(0)?, bound(1)?, bound(2)?);
-    let distance = upper.checked_sub(lower)?.max(0);
-    (0 < step).then(|| distance / step + i64::from(distance % step != 0))
 }

@@ -20,7 +20,7 @@
 //! iterations is shared. Loops whose numbers of iterations are not constant stay, and so do those inside of parallel
 //! loops.
 
-use crate::loops::{INDEPENDENT, build_parallel, is_in_parallel};
+use crate::loops::{INDEPENDENT, build_parallel, is_in_parallel, trip_count};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
     mlir::{self, Builder, Op},
@@ -69,17 +69,6 @@ fn work_of(op: Op) -> i64 {
     let ops = blocks.flat_map(mlir::ops);
     let work = ops.map(|it| work_of(it).saturating_mul(trip_count(it).unwrap_or(1)));
     work.fold(0, i64::saturating_add).max(1)
-}
-
-/// How often a loop runs, if its bounds are constant.
-fn trip_count(op: Op) -> Option<i64> {
-    if !mlir::is(op, "scf.for") {
-        return None;
-    }
-    let bound = |operand| mlir::constant_of(mlir::operand(op, operand));
-    let (lower, upper, step) = (bound(0)?, bound(1)?, bound(2)?);
-    let distance = upper.checked_sub(lower)?.max(0);
-    (0 < step).then(|| distance / step + i64::from(distance % step != 0))
 }
 
 /// Makes a parallel loop of one whose iterations are independent.
