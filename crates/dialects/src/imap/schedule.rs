@@ -16,6 +16,11 @@ pub const SCHEDULE: &str = "imap.schedule";
 /// The attribute of the number that the operations of a tile group have in common.
 pub const GROUP: &str = "imap.group";
 
+/// Whether an operation has a schedule, or belongs to a group that has one.
+pub fn is_scheduled(op: Op) -> bool {
+    op.has_attribute(SCHEDULE) || op.has_attribute(GROUP)
+}
+
 /// A step of a schedule. Names are those of variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {

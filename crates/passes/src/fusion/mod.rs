@@ -44,7 +44,7 @@
 //!
 //! Guards of the producer go along with its maps. Where the guard of the consumer's read fails, the body of the
 //! producer runs on the constants of its inputs, and its value is not used (`imap.inside`). A reduction takes in no
-//! producer with guards.
+//! producer with guards. An operation with a schedule stays as it is.
 //!
 //! Before, shortened:
 //!
@@ -95,7 +95,7 @@ use legality::{Composition, Rejection, rescale};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use tc_dialects::{
-    imap::{Accumulator, AnyIndexed, Generic, Indexed},
+    imap::{Accumulator, AnyIndexed, Generic, Indexed, schedule::is_scheduled},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, records_remarks, remark},
@@ -469,7 +469,7 @@ fn fuse_all<'c>(
     // again, because it has new producers.
     let mut pending = consumers(block);
     while let Some(consumer) = pending.pop() {
-        let generic = Generic::cast(consumer.op());
+        let generic = Generic::cast(consumer.op()).filter(|it| !is_scheduled(it.op()));
         if let Some(map) = generic.and_then(|it| unfold::unfold(ir, it)) {
             mlir::replace(consumer.op(), &mlir::results(map.op()));
             remarks.passed(map.into(), "unfolded", || vec![("Map", first_map(ir, map))]);

@@ -28,7 +28,8 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{
-        Access, Generic, Indexed, Runtime, View, extents::shifted_dim, tiling::copy_attributes,
+        Access, Generic, Indexed, Runtime, View, extents::shifted_dim, schedule::is_scheduled,
+        tiling::copy_attributes,
     },
     mlir::{self, Builder, Op, Val},
 };
@@ -156,6 +157,7 @@ fn parts<'c>(ir: &Context, last: Generic<'c>) -> Option<Vec<Part<'c>>> {
 fn part<'c>(ir: &Context, writer: Generic<'c>) -> Option<Part<'c>> {
     let candidate = Candidate::new(ir, writer);
     if candidate.is_reduction()
+        || is_scheduled(writer.op())
         || writer.op().result_count() != 1
         || !candidate.view.domain.constraints.is_empty()
     {
@@ -196,6 +198,9 @@ fn reader<'c>(
     let tensor = mlir::result(last.op(), 0);
     let candidate = Candidate::new(ir, generic);
     let reads = candidate.reads_of(last.into());
+    if is_scheduled(generic.op()) {
+        return Err(Rejection::Scheduled);
+    }
     let view = candidate.view.clone();
     let elements = view.runtimes.iter().filter_map(Runtime::access);
     let is_used_otherwise =

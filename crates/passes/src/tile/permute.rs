@@ -31,10 +31,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use petgraph::unionfind::UnionFind;
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{
-        Access, Generic, Indexed, View,
-        schedule::{GROUP, Schedule},
-    },
+    imap::{Access, Generic, Indexed, View, schedule::is_scheduled},
     mlir::{self, Blk, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
@@ -226,17 +223,16 @@ fn is_temporary<'c>(
 ) -> bool {
     let shape = mlir::shape(result.r#type());
     let is_new = mlir::defining_op(output.value).is_some_and(|it| mlir::is(it, "tensor.empty"));
-    let is_free = |op: mlir::Op| Schedule::of(op).is_none() && !op.has_attribute(GROUP);
     let is_read = |(user, operand): (mlir::Op<'c>, usize)| {
         let Some(reader) = Generic::cast(user) else { return false };
         let first = reader.runtimes().len();
         let in_block = user.block().map(mlir::block_ref) == Some(block);
-        in_block && is_free(user) && (first..first + reader.inputs().len()).contains(&operand)
+        in_block && !is_scheduled(user) && (first..first + reader.inputs().len()).contains(&operand)
     };
     1 < shape.len()
         && shape.iter().all(Option::is_some)
         && is_new
-        && is_free(generic.op())
+        && !is_scheduled(generic.op())
         && mlir::uses(result).into_iter().all(is_read)
 }
 

@@ -47,7 +47,7 @@ use std::{
 use tc_dialects::{
     imap::{
         AnyIndexed, Indexed,
-        schedule::{GROUP, Schedule, Step, variable_names},
+        schedule::{GROUP, Schedule, Step, is_scheduled, variable_names},
     },
     mlir::{self, Blk, Op},
     pass::{self, Failure, PassInfo, PassOption, PassRun, PipelineInfo, VALUE},
@@ -315,10 +315,6 @@ fn choose(block: Blk, limits: &TileLimits, numbers: &mut impl Iterator<Item = i6
             }
         }
     }
-}
-
-fn is_scheduled(op: Op) -> bool {
-    Schedule::of(op).is_some() || mlir::integer_attr(op, GROUP).is_some()
 }
 
 /// Gives the operations of a block without a schedule a step with these sizes, and notes the names of their variables.

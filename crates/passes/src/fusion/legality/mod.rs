@@ -21,6 +21,9 @@ pub enum Rejection {
     /// An operation has other than one result.
     #[error("only operations with one tensor result are fused")]
     SeveralResults,
+    /// The schedule describes one of the operations as it is.
+    #[error("an operation has a schedule")]
+    Scheduled,
     /// The producer skips points.
     #[error("the domain of the producer has constraints")]
     ConstrainedProducer,

@@ -60,8 +60,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
         Access, AnyIndexed, Generic, Indexed, Inside, Scan, Start, View, build_yield, renumbering,
-        schedule::{GROUP, Schedule},
-        substitute_in_conditions,
+        schedule::is_scheduled, substitute_in_conditions,
     },
     mlir::{self, Builder, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
@@ -113,8 +112,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     mlir::walk(pass.op, &mut |op| {
         let is_fold = mlir::is(op, Generic::NAME) || mlir::is(op, Scan::NAME);
         let fold = AnyIndexed::cast(op).filter(|_| is_fold);
-        let is_alone = Schedule::of(op).is_none() && mlir::integer_attr(op, GROUP).is_none();
-        folds.extend(fold.filter(|it| is_alone && !it.accumulators().is_empty()));
+        folds.extend(fold.filter(|it| !is_scheduled(op) && !it.accumulators().is_empty()));
     });
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
     for fold in folds {
