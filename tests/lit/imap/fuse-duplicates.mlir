@@ -171,3 +171,35 @@ func.func @slice(%x: tensor<64x32xf32>, %w: tensor<16x8xf32>) -> (tensor<64x8xf3
   } -> tensor<1x64xf32>
   return %p, %m, %u, %t : tensor<64x8xf32>, tensor<64xf32>, tensor<1x64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// Pairs of neighbours are read where they are as well: a row of the copy is a part of a row.
+// CHECK-LABEL: func.func @pairs
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<64xf32>)
+// CHECK:         imap.generic {{.*}} ins(%[[X]][d0 * 2], %[[X]][d0 * 2 + 1] :
+// CHECK:         imap.generic {{.*}} ins(%[[X]][d0 * -2 + 62], %[[X]][d0 * -2 + 63] :
+// CHECK-NOT:     imap.generic
+func.func @pairs(%x: tensor<64xf32>) -> (tensor<32xf32>, tensor<1x32xf32>) {
+  %e = tensor.empty() : tensor<32x2xf32>
+  %f = tensor.empty() : tensor<32xf32>
+  %g = tensor.empty() : tensor<1x32xf32>
+  %s = imap.generic (d0, d1) domain: d0 in [0, 31], d1 in [0, 1]
+      ins(%x[d0 * 2 + d1] : tensor<64xf32>) outs(%e[d0, d1] : tensor<32x2xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<32x2xf32>
+  %p = imap.generic (d0) domain: d0 in [0, 31]
+      ins(%s[d0, 0], %s[d0, 1] : tensor<32x2xf32>, tensor<32x2xf32>) outs(%f[d0] : tensor<32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.subf %a, %b : f32
+    imap.yield %c : f32
+  } -> tensor<32xf32>
+  %q = imap.generic (d0) domain: d0 in [0, 31]
+      ins(%s[-d0 + 31, 0], %s[-d0 + 31, 1] : tensor<32x2xf32>, tensor<32x2xf32>) outs(%g[0, d0] : tensor<1x32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    imap.yield %c : f32
+  } -> tensor<1x32xf32>
+  return %p, %q : tensor<32xf32>, tensor<1x32xf32>
+}

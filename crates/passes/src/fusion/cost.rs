@@ -217,17 +217,18 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
 /// Whether an operation copies rows of a tensor, or parts of them, from known places.
 fn is_slice(ir: &Context, it: &Candidate) -> bool {
     let [input] = &it.view.inputs[..] else { return false };
-    let row = |access: &Access| {
-        let rows = access.subscripts.iter().rev();
-        let last = rows.copied().find(|subscript| !ir.vars(*subscript).is_empty())?;
-        shifted_dim(ir, last).map(|(dim, _)| dim)
+    let last = |access: &Access| {
+        let subscripts = access.subscripts.iter().rev();
+        subscripts.copied().find(|subscript| !ir.vars(*subscript).is_empty())
     };
+    let row = last(it.output()).and_then(|subscript| shifted_dim(ir, subscript));
+    let is_along =
+        |(dim, _)| last(input).and_then(|it| ir.coefficient(it, Var::Dim(dim))) == Some(1);
     !it.is_reduction()
         && it.copies(None)
         && it.view.runtimes.is_empty()
         && input.guard.is_empty()
-        && row(input).is_some()
-        && row(input) == row(it.output())
+        && row.is_some_and(is_along)
 }
 
 /// Whether the fused operation does not repeat work, and is small enough for LLVM.
