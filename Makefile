@@ -16,9 +16,9 @@ TARGET ?= map
 SECONDS ?= 60
 
 # Tests and benchmarks compile their programs.
-test random ptxas bench bench-index bench-hlo: export TC_CACHE := off
+test random ptxas bench bench-index bench-hlo temporaries: export TC_CACHE := off
 
-.PHONY: help setup run test random random-maps random-systems fuzz math-accuracy ptxas lint docs bench bench-index bench-hlo
+.PHONY: help setup run test random random-maps random-systems fuzz math-accuracy ptxas lint docs bench bench-index bench-hlo temporaries
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -36,6 +36,7 @@ help:
 	@echo 'make bench BASE=PATH   compare the release build of tc-run with another one, for about 10 minutes (ARGS=)'
 	@echo 'make bench-index   compare the index algebra with affine maps of MLIR'
 	@echo 'make bench-hlo   compare the HLO parser with the parser of XLA from PyPI, on training steps'
+	@echo 'make temporaries   compare the memory for temporaries of the HLO corpus with XLA'
 
 setup:
 	@./bootstrap
@@ -107,3 +108,10 @@ bench-index: setup
 bench-hlo: setup
 	benches/hlo/prepare
 	$(CARGO) bench --package tc-benches --bench hlo-text
+
+temporaries: setup
+	benches/hlo/prepare
+	$(CARGO) build --release --package tc-tools --bin tc-compile
+	target/hlo-bench/venv/bin/python benches/hlo/temporaries.py target/release/tc-compile \
+		benches/hlo/programs/*.hlo target/hlo-bench/models/gpt12-adam.hlo \
+		target/hlo-bench/models/resnet50-momentum.hlo tests/conformance/hlo/*/module.hlo
