@@ -274,7 +274,7 @@ pub struct Compilation {
     /// Does not fuse producers into consumers.
     #[arg(long)]
     no_fuse: bool,
-    /// Neither reassociates nor contracts floating-point operations.
+    /// Neither reassociates nor contracts floating-point operations, and keeps subnormal numbers on x86.
     #[arg(long)]
     strict_fp: bool,
     /// Does not round floats that the same operation widens again, like XLA: bf16 to f32, say.

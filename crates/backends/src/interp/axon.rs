@@ -144,9 +144,9 @@ impl Domain {
         use Pointwise as F;
         // The numbers of predicates are those of `arith`.
         let predicate = |float, signed, unsigned| match self {
-            Self::Float(_) => {
+            Self::Float(ty) => {
                 let predicate = FloatPredicate::from_number(float).expect("below 16");
-                predicate.apply(x[0], x[1])
+                predicate.apply(ty, x[0], x[1])
             }
             Self::Int { width, signed: is_signed } => {
                 let number = if is_signed { signed } else { unsigned };

@@ -105,16 +105,14 @@ impl Decoder {
                 lhs: from,
                 rhs: regs[1],
             },
-            "cmpf" => {
-                self.float_type(op, operands[0])?;
-                Inst::FloatCompare {
-                    predicate: FloatPredicate::from_number(predicate)
-                        .ok_or_else(|| self.unsupported(op))?,
-                    to,
-                    lhs: from,
-                    rhs: regs[1],
-                }
-            }
+            "cmpf" => Inst::FloatCompare {
+                predicate: FloatPredicate::from_number(predicate)
+                    .ok_or_else(|| self.unsupported(op))?,
+                ty: self.float_type(op, operands[0])?,
+                to,
+                lhs: from,
+                rhs: regs[1],
+            },
             "select" => Inst::Select {
                 float: type_of(result)?.is_float(),
                 to,

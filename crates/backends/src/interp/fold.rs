@@ -194,6 +194,7 @@ impl Sum {
     }
 
     fn add(&mut self, term: Scalar) {
+        let term = self.ty.flushed(term);
         let value = term.as_float();
         self.error += term.error;
         if !value.is_finite() {
@@ -252,7 +253,9 @@ impl Sum {
         }
         let own = 2.0 * f64::EPSILON * value.abs()
             + (self.num_terms as f64 * f64::EPSILON).powi(2) * self.magnitude;
-        self.ty.classify(value, self.error + growth * total + own)
+        // A sum of small terms so far may be subnormal.
+        let underflow = self.num_terms as f64 * self.ty.flush_limit();
+        self.ty.classify(value, self.error + growth * total + own + underflow)
     }
 }
 
@@ -312,6 +315,7 @@ impl Product {
     }
 
     fn add(&mut self, term: Scalar) {
+        let term = self.ty.flushed(term);
         let value = term.as_float();
         self.certain &= term.is_certain();
         if !value.is_finite() {
@@ -375,7 +379,7 @@ impl Product {
         // LLVM reassociates the factors of a term, too: an exact `a * b`, twice, becomes `(a * a) * (b * b)`.
         let num_factors = self.num_terms.saturating_mul(2);
         let rounding = growth(num_factors, self.ty.roundoff()) * self.magnitude;
-        self.ty.classify(value, propagated + rounding + num_terms * self.ty.tiny())
+        self.ty.classify(value, propagated + rounding + num_terms * self.ty.underflow(0.0))
     }
 }
 

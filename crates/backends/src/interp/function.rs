@@ -13,6 +13,7 @@
 
 use super::scalar::{FloatBinary, FloatType, FloatUnary, SLACK, Scalar};
 use crate::builtins::{self, Builtin};
+use smallvec::SmallVec;
 
 /// The ulp that a built-in may be off by.
 const ULPS: f64 = 8.0;
@@ -133,7 +134,8 @@ fn propagation(name: &str) -> Propagation {
 
 /// Adds what the function itself may be off by.
 fn finish(ty: FloatType, value: f64, propagated: f64) -> Scalar {
-    let rounding = ULPS * (2.0 * ty.roundoff() * (value.abs() + propagated) + ty.tiny());
+    let underflow = ty.underflow(value.abs() - propagated * SLACK);
+    let rounding = ULPS * (2.0 * ty.roundoff() * (value.abs() + propagated) + underflow);
     ty.classify(value, propagated + rounding)
 }
 
@@ -143,6 +145,9 @@ fn table(
     propagation: Propagation,
     operands: &[Scalar],
 ) -> Scalar {
+    let operands: SmallVec<[Scalar; MAX_OPERANDS]> =
+        operands.iter().map(|it| ty.flushed(*it)).collect();
+    let operands = &operands[..];
     let mut values = [0.0; MAX_OPERANDS];
     for (value, operand) in values.iter_mut().zip(operands) {
         *value = operand.as_float();

@@ -212,8 +212,9 @@ impl<'p> Machine<'p> {
             Inst::FloatOne { op, ty, to, from } => {
                 regs[*to] = unary(regs[*from], |it| ty.unary(*op, it));
             }
-            Inst::FloatCompare { predicate, to, lhs, rhs } => {
-                regs[*to] = binary(regs[*lhs], regs[*rhs], |lhs, rhs| predicate.apply(lhs, rhs));
+            Inst::FloatCompare { predicate, ty, to, lhs, rhs } => {
+                regs[*to] =
+                    binary(regs[*lhs], regs[*rhs], |lhs, rhs| predicate.apply(*ty, lhs, rhs));
             }
             Inst::Call { function, ty, to, operands } => {
                 let mut values = [Scalar::int(0); MAX_OPERANDS];

@@ -81,6 +81,7 @@ pub(crate) enum Inst {
     },
     FloatCompare {
         predicate: FloatPredicate,
+        ty: FloatType,
         to: Reg,
         lhs: Reg,
         rhs: Reg,

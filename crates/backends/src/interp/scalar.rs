@@ -6,7 +6,7 @@
 //! its IR type (a running error bound: Wilkinson, "Error analysis revisited", 1986; Higham,
 //! "Accuracy and Stability of Numerical Algorithms", section 3.3). An operation on exact
 //! operands whose result the type holds is exact. Contraction of a product and a sum into
-//! one rounding stays within the bound.
+//! one rounding stays within the bound. Compiled code may take subnormal numbers as zero, and give zero in their place.
 //!
 //! An infinite error means *uncertain*: the value may be any other, of another class
 //! (nan, infinity) too. Integers are exact or uncertain. An infinity or nan with error 0 is
@@ -241,7 +241,8 @@ impl FloatPredicate {
         Some(Self { unordered, equal: bits & 4 != 0, greater: bits & 2 != 0, less: bits & 1 != 0 })
     }
 
-    pub(crate) fn apply(self, lhs: Scalar, rhs: Scalar) -> Scalar {
+    pub(crate) fn apply(self, ty: FloatType, lhs: Scalar, rhs: Scalar) -> Scalar {
+        let (lhs, rhs) = (ty.flushed(lhs), ty.flushed(rhs));
         let (a, b) = (lhs.as_float(), rhs.as_float());
         let holds = match a.partial_cmp(&b) {
             None => self.unordered,
@@ -300,6 +301,25 @@ impl FloatType {
         }
     }
 
+    /// Numbers below this one may become zero. Instructions keep those of `f16`.
+    pub(crate) fn flush_limit(self) -> f64 {
+        if self == Self::F16 { 0.0 } else { self.min_normal() }
+    }
+
+    /// A number that is taken as zero if it is subnormal.
+    pub(crate) fn flushed(self, operand: Scalar) -> Scalar {
+        let magnitude = operand.as_float().abs();
+        match magnitude - operand.error * SLACK < self.flush_limit() {
+            true => Scalar { error: operand.error.max(magnitude), ..operand },
+            false => operand,
+        }
+    }
+
+    /// What rounding may lose of a value that is at least this far from zero.
+    pub(crate) fn underflow(self, least: f64) -> f64 {
+        if least < self.flush_limit() { self.flush_limit() } else { self.tiny() }
+    }
+
     /// The magnitude from which everything rounds to infinity.
     pub(crate) fn limit(self) -> f64 {
         match self {
@@ -342,16 +362,23 @@ impl FloatType {
     /// operands without error, lost nothing in 64 bits.
     fn round(self, value: f64, propagated: f64, exact: bool) -> Scalar {
         if propagated == 0.0 && exact && self.holds(value) {
-            return Scalar::exact(value);
+            return self.flushed(Scalar::exact(value));
         }
-        let rounding = self.roundoff() * (value.abs() + propagated) + self.tiny();
+        let least = value.abs() - propagated * SLACK;
+        let rounding = self.roundoff() * (value.abs() + propagated) + self.underflow(least);
         self.classify(value, propagated + rounding)
     }
 
     pub(crate) fn binary(self, op: FloatBinary, lhs: Scalar, rhs: Scalar) -> Scalar {
+        if op == FloatBinary::CopySign {
+            return copy_sign(lhs, rhs);
+        }
+        let (lhs, rhs) = (self.flushed(lhs), self.flushed(rhs));
         match op {
             FloatBinary::Add => self.add(lhs, rhs),
-            FloatBinary::Sub => self.add(lhs, self.unary(FloatUnary::Neg, rhs)),
+            FloatBinary::Sub | FloatBinary::CopySign => {
+                self.add(lhs, self.unary(FloatUnary::Neg, rhs))
+            }
             FloatBinary::Mul => self.mul(lhs, rhs),
             FloatBinary::MulIntoSum => self.mul_into_sum(lhs, rhs),
             FloatBinary::Div => self.div(lhs, rhs),
@@ -360,7 +387,6 @@ impl FloatType {
             FloatBinary::MaxNum => choose(lhs, rhs, true, true),
             FloatBinary::Minimum => choose(lhs, rhs, false, false),
             FloatBinary::Maximum => choose(lhs, rhs, true, false),
-            FloatBinary::CopySign => copy_sign(lhs, rhs),
         }
     }
 
@@ -420,6 +446,7 @@ impl FloatType {
     }
 
     pub(crate) fn fma(self, a: Scalar, b: Scalar, c: Scalar) -> Scalar {
+        let [a, b, c] = [a, b, c].map(|it| self.flushed(it));
         let product = a.as_float() * b.as_float();
         let value = a.as_float().mul_add(b.as_float(), c.as_float());
         if !value.is_finite() || !product.is_finite() {
@@ -439,12 +466,12 @@ impl FloatType {
         match op {
             FloatUnary::Neg => Scalar::float(-value, operand.error),
             FloatUnary::Abs => Scalar::float(value.abs(), operand.error),
-            FloatUnary::Floor => step(f64::floor, operand),
-            FloatUnary::Ceil => step(f64::ceil, operand),
-            FloatUnary::Trunc => step(f64::trunc, operand),
-            FloatUnary::Round => step(f64::round, operand),
-            FloatUnary::RoundEven => step(f64::round_ties_even, operand),
-            FloatUnary::Sqrt => self.sqrt(operand),
+            FloatUnary::Floor => step(f64::floor, self.flushed(operand)),
+            FloatUnary::Ceil => step(f64::ceil, self.flushed(operand)),
+            FloatUnary::Trunc => step(f64::trunc, self.flushed(operand)),
+            FloatUnary::Round => step(f64::round, self.flushed(operand)),
+            FloatUnary::RoundEven => step(f64::round_ties_even, self.flushed(operand)),
+            FloatUnary::Sqrt => self.sqrt(self.flushed(operand)),
         }
     }
 
@@ -464,6 +491,8 @@ impl FloatType {
 
     /// Conversion from another type.
     pub(crate) fn convert(self, operand: Scalar, open: bool) -> Scalar {
+        // The narrower one of the two types is binary32, if one has subnormal numbers that count.
+        let operand = if self == Self::F16 { operand } else { Self::F32.flushed(operand) };
         let value = operand.as_float();
         let is_known = operand.is_exact() && (!open || self.holds(value));
         if is_known || !value.is_finite() {
@@ -785,12 +814,12 @@ mod tests {
             for (pair, expected) in
                 [(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (f64::NAN, 2.0)].into_iter().zip(expected)
             {
-                let found = predicate.apply(f(pair.0, 0.0), f(pair.1, 0.0));
+                let found = predicate.apply(F32, f(pair.0, 0.0), f(pair.1, 0.0));
                 assert_eq!((found.is_true(), found.is_certain()), (expected, true), "{number}");
             }
-            let close = predicate.apply(f(1.0, 0.5), f(1.25, 0.0));
+            let close = predicate.apply(F32, f(1.0, 0.5), f(1.25, 0.0));
             assert_eq!(close.is_certain(), matches!(number, 0 | 7 | 14 | 15), "{number}");
-            assert!(predicate.apply(f(1.0, 0.5), f(2.0, 0.25)).is_certain());
+            assert!(predicate.apply(F32, f(1.0, 0.5), f(2.0, 0.25)).is_certain());
         }
         assert!(FloatPredicate::from_number(16).is_none());
     }
