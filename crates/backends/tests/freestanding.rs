@@ -68,7 +68,8 @@ func.func @{name}({arguments}) -> tensor<7x{to}> {{
 fn lower(functions: &[String], target: &Machine) -> Box<dyn Artifact> {
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, &functions.concat()).expect("the module parses");
-    let options = Codegen { machine: target.clone(), ..Codegen::default() };
+    // Some operands are subnormal numbers.
+    let options = Codegen { machine: target.clone(), strict_fp: true, ..Codegen::default() };
     cpu::BACKEND.compile(&module, &options).expect("the module lowers")
 }
 

@@ -24,7 +24,7 @@ mod special_values;
 
 use guard::{Side, guarded, side_of_threads};
 use tc_backends::{
-    Error, Request, Session, Source,
+    Codegen, Error, Request, Session, Source, cpu,
     languages::hlo::{Array, arrays},
 };
 use tc_dialects::{
@@ -82,6 +82,14 @@ fn run_in(
 /// The results of a module that has to run.
 fn run(text: &str, inputs: &[Array]) -> Vec<Array> {
     try_run(text, inputs).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// [`run`] with `--strict-fp`, which keeps subnormal numbers.
+fn run_strict(text: &str, inputs: &[Array]) -> Vec<Array> {
+    let codegen = Codegen { strict_fp: true, ..Codegen::default() };
+    let session = Session::with_backend(cpu::BACKEND, codegen);
+    run_in(&session, &Request::default(), text, inputs)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// An array of integers, from their low bits.
