@@ -26,9 +26,9 @@ const FLUSH_SUBNORMALS: u64 = 0x8040;
 pub(crate) const WORKSPACE_BYTES: &str = "_workspace_bytes";
 
 impl Module {
-    /// Lets functions take subnormal numbers as zero, and give zero in their place: processors compute with them in steps of
-    /// microcode, 100 times slower. The caller's mode is restored. OpenMP gives its threads the mode of the one that
-    /// starts them.
+    /// Lets functions take subnormal numbers as zero, and give zero in their place. Processors compute with them in
+    /// microcode, up to 100 times slower. The mode of the caller is restored. OpenMP gives its threads the mode of the
+    /// one that starts them.
     pub fn flush_subnormals(&self, names: &[&str]) {
         let call = |builder, name: &str, place| {
             // SAFETY: the module's context is alive, and the builder is positioned in one of its functions.

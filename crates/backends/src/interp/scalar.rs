@@ -370,15 +370,11 @@ impl FloatType {
     }
 
     pub(crate) fn binary(self, op: FloatBinary, lhs: Scalar, rhs: Scalar) -> Scalar {
-        if op == FloatBinary::CopySign {
-            return copy_sign(lhs, rhs);
-        }
+        let (magnitude, sign) = (lhs, rhs);
         let (lhs, rhs) = (self.flushed(lhs), self.flushed(rhs));
         match op {
             FloatBinary::Add => self.add(lhs, rhs),
-            FloatBinary::Sub | FloatBinary::CopySign => {
-                self.add(lhs, self.unary(FloatUnary::Neg, rhs))
-            }
+            FloatBinary::Sub => self.add(lhs, self.unary(FloatUnary::Neg, rhs)),
             FloatBinary::Mul => self.mul(lhs, rhs),
             FloatBinary::MulIntoSum => self.mul_into_sum(lhs, rhs),
             FloatBinary::Div => self.div(lhs, rhs),
@@ -387,6 +383,7 @@ impl FloatType {
             FloatBinary::MaxNum => choose(lhs, rhs, true, true),
             FloatBinary::Minimum => choose(lhs, rhs, false, false),
             FloatBinary::Maximum => choose(lhs, rhs, true, false),
+            FloatBinary::CopySign => copy_sign(magnitude, sign),
         }
     }
 
@@ -463,15 +460,16 @@ impl FloatType {
 
     pub(crate) fn unary(self, op: FloatUnary, operand: Scalar) -> Scalar {
         let value = operand.as_float();
+        let flushed = self.flushed(operand);
         match op {
             FloatUnary::Neg => Scalar::float(-value, operand.error),
             FloatUnary::Abs => Scalar::float(value.abs(), operand.error),
-            FloatUnary::Floor => step(f64::floor, self.flushed(operand)),
-            FloatUnary::Ceil => step(f64::ceil, self.flushed(operand)),
-            FloatUnary::Trunc => step(f64::trunc, self.flushed(operand)),
-            FloatUnary::Round => step(f64::round, self.flushed(operand)),
-            FloatUnary::RoundEven => step(f64::round_ties_even, self.flushed(operand)),
-            FloatUnary::Sqrt => self.sqrt(self.flushed(operand)),
+            FloatUnary::Floor => step(f64::floor, flushed),
+            FloatUnary::Ceil => step(f64::ceil, flushed),
+            FloatUnary::Trunc => step(f64::trunc, flushed),
+            FloatUnary::Round => step(f64::round, flushed),
+            FloatUnary::RoundEven => step(f64::round_ties_even, flushed),
+            FloatUnary::Sqrt => self.sqrt(flushed),
         }
     }
 
