@@ -1,9 +1,13 @@
 //! The parts of an operation with maps, for fusion.
 
+use super::legality::Rejection;
 use melior::ir::{Attribute, ValueLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    imap::{Access, AnyIndexed, Indexed, Runtime, Scatter, View, extents::reaches_all},
+    imap::{
+        Access, AnyIndexed, Indexed, Runtime, Scatter, View, extents::reaches_all,
+        schedule::is_scheduled,
+    },
     mlir::{self, Blk, Op},
 };
 use tc_ir::{
@@ -39,6 +43,11 @@ impl<'c> Candidate<'c> {
             }
         }
         Self { generic, view }
+    }
+
+    /// Whether it may become another operation.
+    pub(super) fn check_schedule(&self) -> Result<(), Rejection> {
+        if is_scheduled(self.generic.op()) { Err(Rejection::Scheduled) } else { Ok(()) }
     }
 
     /// Where the result is written; a candidate for a producer has one result.

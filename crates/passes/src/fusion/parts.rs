@@ -28,8 +28,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{
-        Access, Generic, Indexed, Runtime, View, extents::shifted_dim, schedule::is_scheduled,
-        tiling::copy_attributes,
+        Access, Generic, Indexed, Runtime, View, extents::shifted_dim, tiling::copy_attributes,
     },
     mlir::{self, Builder, Op, Val},
 };
@@ -157,7 +156,7 @@ fn parts<'c>(ir: &Context, last: Generic<'c>) -> Option<Vec<Part<'c>>> {
 fn part<'c>(ir: &Context, writer: Generic<'c>) -> Option<Part<'c>> {
     let candidate = Candidate::new(ir, writer);
     if candidate.is_reduction()
-        || is_scheduled(writer.op())
+        || candidate.check_schedule().is_err()
         || writer.op().result_count() != 1
         || !candidate.view.domain.constraints.is_empty()
     {
@@ -198,9 +197,7 @@ fn reader<'c>(
     let tensor = mlir::result(last.op(), 0);
     let candidate = Candidate::new(ir, generic);
     let reads = candidate.reads_of(last.into());
-    if is_scheduled(generic.op()) {
-        return Err(Rejection::Scheduled);
-    }
+    candidate.check_schedule()?;
     let view = candidate.view.clone();
     let elements = view.runtimes.iter().filter_map(Runtime::access);
     let is_used_otherwise =

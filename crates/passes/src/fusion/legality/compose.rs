@@ -11,9 +11,7 @@ use crate::fusion::{
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{
-        Access, Indexed, Scan, extents::shifted_dim, schedule::is_scheduled, verify::index_variable,
-    },
+    imap::{Access, Indexed, Scan, extents::shifted_dim, verify::index_variable},
     mlir::{self, Blk, Val},
 };
 use tc_ir::{
@@ -100,9 +98,8 @@ pub(in crate::fusion) fn compose<'c, 'i>(
     }
     check_index_uses(ir, &consumer, &producer, &dims)?;
     check_written(ir, &consumer, &producer, &reads, &dims)?;
-    if [&consumer, &producer].iter().any(|it| is_scheduled(it.generic.op())) {
-        return Err(Rejection::Scheduled);
-    }
+    consumer.check_schedule()?;
+    producer.check_schedule()?;
     Ok(Composition { ir, consumer, producer, reads, dims, form })
 }
 

@@ -9,7 +9,7 @@ use crate::fusion::{
 };
 use std::collections::{BTreeSet, HashSet};
 use tc_dialects::{
-    imap::{Access, Indexed, schedule::is_scheduled},
+    imap::{Access, Indexed},
     mlir::{self, Op, Val},
 };
 use tc_ir::{
@@ -124,9 +124,7 @@ pub(super) fn hoisted<'c>(first: Op<'c>, second: Op<'c>) -> Result<Vec<Op<'c>>, 
 
 /// Whether an operation works on tensors without access to memory, and its accumulators start anew.
 fn check_operation(it: &Candidate) -> Result<(), Rejection> {
-    if is_scheduled(it.generic.op()) {
-        return Err(Rejection::Scheduled);
-    }
+    it.check_schedule()?;
     if mlir::results(it.generic.op()).len() != it.view.outputs.len() {
         return Err(Rejection::Buffers);
     }

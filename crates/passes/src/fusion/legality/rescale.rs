@@ -7,9 +7,7 @@ use crate::fusion::{candidate::Candidate, narrow::has};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{
-        Access, AnyIndexed, CombinerKind, Generic, Indexed, Start, View, schedule::is_scheduled,
-    },
+    imap::{Access, AnyIndexed, CombinerKind, Generic, Indexed, Start, View},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{
@@ -73,9 +71,8 @@ pub(in crate::fusion) fn rescale<'c>(
 ) -> Result<Rescaling<'c>, Rejection> {
     let maximum = maximum_below(sum.generic).ok_or(Rejection::NoExponential)?;
     let maximum = Candidate::new(ir, maximum);
-    if [&maximum, &sum].iter().any(|it| is_scheduled(it.generic.op())) {
-        return Err(Rejection::Scheduled);
-    }
+    maximum.check_schedule()?;
+    sum.check_schedule()?;
     let Some(Exponential { exp, x, shift }) = Exponential::of(sum.generic.body()) else {
         return Err(Rejection::NoExponential);
     };
