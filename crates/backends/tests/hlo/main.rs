@@ -79,6 +79,9 @@ fn run_in(
     Ok(high)
 }
 
+/// A way to run a module that has to run: [`run`] or [`run_strict`].
+type Run = fn(&str, &[Array]) -> Vec<Array>;
+
 /// The results of a module that has to run.
 fn run(text: &str, inputs: &[Array]) -> Vec<Array> {
     try_run(text, inputs).unwrap_or_else(|error| panic!("{error}\n{text}"))
