@@ -26,10 +26,13 @@ const FLUSH_SUBNORMALS: u64 = 0x8040;
 pub(crate) const WORKSPACE_BYTES: &str = "_workspace_bytes";
 
 impl Module {
-    /// Lets functions take subnormal numbers as zero, and give zero in their place. Processors compute with them in
-    /// microcode, up to 100 times slower. The mode of the caller is restored. OpenMP gives its threads the mode of the
-    /// one that starts them.
-    pub fn flush_subnormals(&self, names: &[&str]) {
+    /// Lets functions with entries take subnormal numbers as zero, and give zero in their place. Processors compute with
+    /// such numbers in microcode. The mode of the caller is restored. OpenMP gives its threads the mode of the thread
+    /// that starts them.
+    ///
+    /// # Errors
+    /// A function has no C interface.
+    pub fn flush_subnormals(&self, names: &[&str]) -> Result<(), Error> {
         let call = |builder, name: &str, place| {
             // SAFETY: the module's context is alive, and the builder is positioned in one of its functions.
             unsafe {
@@ -40,16 +43,12 @@ impl Module {
             }
         };
         for name in names {
-            let generated = c_string(&format!("{INTERFACE_PREFIX}{KERNEL_PREFIX}{name}"));
+            let function = self.c_interface(name)?;
+            let Types { i32_type, .. } = self.basic_types();
             // SAFETY: all values belong to the module's context; the builder is positioned before it is used, and
             // disposed of. Each block of generated code has a terminator.
             unsafe {
-                let function = LLVMGetNamedFunction(self.raw.0, generated.as_ptr());
-                if function.is_null() {
-                    continue;
-                }
                 let builder = LLVMCreateBuilderInContext(self.context.raw);
-                let i32_type = LLVMInt32TypeInContext(self.context.raw);
                 let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function));
                 LLVMPositionBuilderBefore(builder, first);
                 let [caller, own] =
@@ -71,6 +70,7 @@ impl Module {
                 LLVMDisposeBuilder(builder);
             }
         }
+        Ok(())
     }
 
     /// Adds for each function an entry that takes the address of an array of pointers

@@ -229,10 +229,10 @@ impl<'c> Lowered<'c> {
             upstream::report_undefined(&lowered, &symbol);
             return Err(Error::Lowering);
         }
-        if !codegen.strict_fp && codegen.machine.triple.starts_with("x86_64") {
-            module.flush_subnormals(&names);
-        }
         module.add_entries(&names)?;
+        if !codegen.strict_fp && codegen.machine.triple.starts_with("x86_64") {
+            module.flush_subnormals(&names)?;
+        }
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         let parts = llvm::Parts::of(module)?;
         let Codegen { threads, compile_threads, perf_map, cache, .. } = codegen;

@@ -301,7 +301,7 @@ impl FloatType {
         }
     }
 
-    /// Numbers below this one may become zero. Instructions keep those of `f16`.
+    /// Compiled code may turn numbers below this limit into zero. It keeps subnormal numbers of `f16`.
     pub(crate) fn flush_limit(self) -> f64 {
         if self == Self::F16 { 0.0 } else { self.min_normal() }
     }
