@@ -2,8 +2,8 @@
 
 usage: temporaries.py TC_COMPILE FILE..
 
-Prints a row for each module whose `temporary_bytes` are more than XLA's `temp_size_in_bytes`, and how many have no
-more. A module that one of the compilers refuses has a row with the reason. Needs the packages of requirements.txt.
+Prints a row for each module whose `temporary_bytes` are more than XLA's `temp_size_in_bytes`, and counts the other
+modules. A module that one of the compilers refuses has a row with the reason. Needs the packages of requirements.txt.
 """
 
 import json
