@@ -59,14 +59,14 @@ impl Measured<'_> {
     /// The object that `--json` prints, with more keys of a language.
     pub fn json(&self, more: &[(&str, Value)]) -> Value {
         let Self { name, bench, compile_seconds, llvm_time, costs, threads, profile } = self;
-        let llvm_ms = milliseconds(*llvm_time);
+        let passes = Duration::from_secs_f64(*compile_seconds).saturating_sub(*llvm_time);
         let mut object = json!({
             "name": name,
             "seconds_min": bench.seconds_min,
             "seconds_median": bench.seconds_median,
             "compile_seconds": compile_seconds,
-            "passes_ms": compile_seconds * 1e3 - llvm_ms,
-            "llvm_ms": llvm_ms,
+            "passes_ms": milliseconds(passes),
+            "llvm_ms": milliseconds(*llvm_time),
             "flops": costs.flops.map(|flops| flops as f64),
             "bytes": costs.bytes,
             "threads": threads,
@@ -102,8 +102,9 @@ pub fn counted(name: &str, kernels: &[KernelCounts], costs: Costs) -> Value {
     })
 }
 
+/// Milliseconds, to the microsecond.
 fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// The object that `tc-compile --report=json` prints: numbers, or formulas over sizes as text; and the times of passes and

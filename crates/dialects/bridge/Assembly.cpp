@@ -310,12 +310,14 @@ bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *
 /// `tile [i = 4, j = 16]`, `pack in 0`, `order [i, j]`, `vector [i = 4, j = 16] lanes j`
 static Attribute parseStep(AsmParser &parser) {
   SMLoc location = parser.getCurrentLocation();
+  const char *steps = "expected 'tile', 'forall', 'pack', 'order' or 'vector'";
   StringRef name;
-  if (failed(parser.parseKeyword(&name)))
+  if (failed(parser.parseOptionalKeyword(&name))) {
+    parser.emitError(location) << "a schedule has steps; " << steps;
     return {};
+  }
   if (!llvm::is_contained(ArrayRef<StringRef>({"tile", "forall", "pack", "order", "vector"}), name)) {
-    parser.emitError(location)
-        << "'" << name << "' is no step; expected 'tile', 'forall', 'pack', 'order' or 'vector'";
+    parser.emitError(location) << "'" << name << "' is no step; " << steps;
     return {};
   }
   bool isOrder = name == "order";

@@ -19,6 +19,8 @@ extern "C" {
 
 /// Verifies one operation of our dialects; emits its own diagnostics.
 bool tcRustVerify(MlirOperation op);
+/// Verifies one attribute of an operation whose name starts with `imap.`; emits its own diagnostics.
+bool tcRustVerifyAttribute(MlirOperation op, MlirStringRef name);
 
 /// A `tc_ir::FrozenMap`, counted; threads may share it.
 typedef struct TcMap TcMap;
@@ -50,6 +52,8 @@ uint64_t tcRustHashMap(const TcMap *map);
 /// Folds `imap.apply` on constant operands: true if `results` were filled in.
 bool tcRustFoldApply(const TcMap *map, size_t numOperands, const int64_t *operands,
                      size_t numResults, int64_t *results);
+/// The least and the greatest value of a result of a map; those of `int64_t` if it has no bounds.
+void tcRustBoundsOfResult(const TcMap *map, size_t number, int64_t *least, int64_t *most);
 
 /// Whether an `imap.generic` touches, in each iteration, one element through two of its operands, and
 /// that element in no other iteration.

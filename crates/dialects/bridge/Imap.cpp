@@ -19,7 +19,6 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -219,6 +218,10 @@ void InsideOp::print(OpAsmPrinter &printer) {
 // Verifiers, effects, folds
 //===----------------------------------------------------------------------===//
 
+LogicalResult ImapDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  return success(tcRustVerifyAttribute(wrap(op), wrap(attribute.getName().getValue())));
+}
+
 LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult InsideOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ScatterOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
@@ -311,6 +314,17 @@ LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &
   for (int64_t value : values)
     results.push_back(builder.getIndexAttr(value));
   return success();
+}
+
+/// The bounds that hold for all operands.
+void ApplyOp::populateBoundsForIndexValue(Value value, ValueBoundsConstraintSet &bounds) {
+  int64_t least, most;
+  size_t number = cast<OpResult>(value).getResultNumber();
+  tcRustBoundsOfResult(getMap().getMap().get(), number, &least, &most);
+  if (least != std::numeric_limits<int64_t>::min())
+    bounds.bound(value) >= least;
+  if (most != std::numeric_limits<int64_t>::max())
+    bounds.bound(value) <= most;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,10 @@
 //! Builders of `scf` loops and of the memory that they use.
 
-use crate::analysis::cost::SCRATCH;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType};
-use tc_dialects::mlir::{self, Builder, Op, Val};
+use tc_dialects::{
+    imap::{INDEPENDENT, SCRATCH},
+    mlir::{self, Builder, Op, Val},
+};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
 const ALIGNMENT: i64 = 64;
@@ -84,12 +86,6 @@ pub fn build_for<'c>(
     inside.op("scf.yield", &yielded, &[]);
     mlir::results(op)
 }
-
-/// The attribute of an `scf.for` without results whose iterations may run in any order and at the same time.
-///
-/// If the body holds one other such loop and stores nothing besides, both are one nest: all its points are
-/// independent, and they store nothing that the body loads outside of the inner loop.
-pub const INDEPENDENT: &str = "imap.independent";
 
 /// Emits a loop from 0 to below `extent` whose iterations are [`INDEPENDENT`].
 pub fn build_independent<'c>(

@@ -59,11 +59,39 @@ func.func @swap(%x: tensor<4xf32> {tc.inout, tc.name = "x"}, %y: tensor<4xf32> {
   return %y, %x : tensor<4xf32>, tensor<4xf32>
 }
 
-// An argument that is its own result is not.
+// An argument that is its own result is only read.
 // CHECK-LABEL: func.func @keep(
 // CHECK-NOT:     alloc_tensor
+// CHECK:         %[[KEPT:.*]] = bufferization.to_tensor
+// CHECK:         bufferization.materialize_in_destination %[[KEPT]] in restrict writable
 func.func @keep(%x: tensor<4xf32> {tc.inout, tc.name = "x"}) -> (tensor<4xf32> {tc.name = "x"}, tensor<4xf32> {tc.name = "y"}) {
   return %x, %x : tensor<4xf32>, tensor<4xf32>
+}
+
+// Both branches write to the destination of the result.
+// CHECK-LABEL: func.func @branches(
+// CHECK:         %[[TO:.*]] = bufferization.to_tensor %{{.*}} restrict writable
+// CHECK:         %[[CHOSEN:.*]] = scf.if
+// CHECK:           %[[NEGATED:.*]] = imap.generic
+// CHECK:           %[[THEN:.*]] = bufferization.materialize_in_destination %[[NEGATED]] in %[[TO]]
+// CHECK:           scf.yield %[[THEN]]
+// CHECK:           %[[ELSE:.*]] = bufferization.materialize_in_destination %{{.*}} in %[[TO]]
+// CHECK:           scf.yield %[[ELSE]]
+// CHECK:         bufferization.materialize_in_destination %[[CHOSEN]] in %[[TO]]
+func.func @branches(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
+  %is_negated = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %is_negated -> tensor<4xf32> {
+    %e = tensor.empty() : tensor<4xf32>
+    %n = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<4xf32>) {
+    ^bb0(%in: f32):
+      %out = arith.negf %in : f32
+      imap.yield %out : f32
+    } -> tensor<4xf32>
+    scf.yield %n : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
 }
 
 // An empty buffer is not passed as a pointer: LLVM 22 does not convert all of them.

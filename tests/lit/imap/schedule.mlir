@@ -12,6 +12,7 @@
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-attribute 2>&1 | FileCheck %t/no-attribute
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/twice 2>&1 | FileCheck %t/twice
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/itself 2>&1 | FileCheck %t/itself
+// RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-tiles 2>&1 | FileCheck %t/no-tiles
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/no-name 2>&1 | FileCheck %t/no-name
 // RUN: not tc-opt %t/softmax.mlir --schedule=%t/missing 2>&1 | FileCheck %t/no-name --check-prefix=MISSING
 // RUN: not tc-opt %t/softmax.mlir --tile=i 2>&1 | FileCheck %t/no-name --check-prefix=SIZE
@@ -43,6 +44,10 @@ softmax.0: #imap.schedule<tile [i = 4]>
 
 softmax.*: #imap.schedule<tile [i = 8]>
 // CHECK: twice:3:1: error: line 1 has 'softmax.0' already; an operation has one schedule, remove one of the two
+
+//--- no-tiles
+// CHECK: no-tiles:2:43: error: a group is computed in tiles; expected a step 'tile' or 'forall'
+softmax.1: #imap.schedule<pack in 0> with softmax.0
 
 //--- itself
 softmax.1: #imap.schedule<tile [i = 4]> with softmax.0, softmax.1
@@ -189,7 +194,40 @@ func.func @member(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
   return %z : tensor<8xi32>
 }
 
+// -----
+
+func.func @no_root(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
+  // expected-error @+1 {{is in group 0, of which no operation of the block has a step 'tile' or 'forall'}}
+  %z = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xi32>) outs(%e[i] : tensor<8xi32>) attributes {imap.group = 0 : i64} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<8xi32>
+  return %z : tensor<8xi32>
+}
+
+// -----
+
+func.func @two_roots(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
+  %s = imap.generic (i) domain: i in [0, 7] ins(%v[i] : tensor<8xi32>) outs(%e[i] : tensor<8xi32>)
+      attributes {imap.group = 0 : i64, imap.schedule = #imap.schedule<tile [i = 2]>} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<8xi32>
+  // expected-error @+1 {{is a second root of group 0; remove one of the two schedules}}
+  %z = imap.generic (i) domain: i in [0, 7] ins(%s[i] : tensor<8xi32>) outs(%e[i] : tensor<8xi32>)
+      attributes {imap.group = 0 : i64, imap.schedule = #imap.schedule<tile [i = 4]>} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<8xi32>
+  return %z : tensor<8xi32>
+}
+
 //--- syntax.mlir
+// expected-error @+1 {{a schedule has steps; expected 'tile', 'forall', 'pack', 'order' or 'vector'}}
+func.func private @nothing() attributes {s = #imap.schedule<>}
+
+// -----
+
 // expected-error @+1 {{the size of 'i' has to be positive}}
 func.func private @zero() attributes {s = #imap.schedule<tile [i = 0]>}
 
@@ -263,6 +301,16 @@ func.func @no_schedule(%v: tensor<8xi32>, %e: tensor<8xi32>) -> tensor<8xi32> {
   } -> tensor<8xi32>
   return %z : tensor<8xi32>
 }
+
+// -----
+
+// expected-error @+1 {{'func.func' op has no variables that a schedule could name; remove 'imap.schedule'}}
+func.func private @no_variables() attributes {imap.schedule = #imap.schedule<tile [i = 4]>}
+
+// -----
+
+// expected-error @+1 {{'func.func' op has an attribute 'imap.shedule', which imap has not; try 'imap.schedule' or 'imap.group'}}
+func.func private @unknown() attributes {imap.shedule = #imap.schedule<tile [i = 4]>}
 
 // -----
 

@@ -35,6 +35,27 @@ func.func @epilogue(%x: tensor<8x64xf32>, %y: tensor<64x5xf32>, %b: tensor<5xf32
 
 // -----
 
+// The destination runs backwards: the last tile is short, and each operation counts from its end.
+// CHECK-LABEL: func.func @backwards
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} -> (tensor<?xf64>)
+// CHECK: imap.generic (i){i_size} {{.*}} ins(%[[SUM]][i_size - i - 1] : tensor<?xf64>) outs(%{{.*}}[i_size - i - 1] : tensor<?xf32>)
+// CHECK: arith.truncf
+func.func @backwards(%x: tensor<33x32xf64>) -> tensor<33xf32> {
+  %e = tensor.empty() : tensor<33xf32>
+  %r = imap.generic (i)[k] domain: i in [0, 32], k in [0, 31], i - k in [0, 32] ins(%x[i, k] : tensor<33x32xf64>)
+      outs(%e[32 - i] : tensor<33xf32>) fold [maximumf f64] attributes {imap.schedule = #imap.schedule<tile [i = 7], tile [k = 8]>} {
+  ^bb0(%a: f64):
+    imap.yield %a : f64
+  } epilogue {
+  ^bb0(%m: f64, %a: f64):
+    %f = arith.truncf %m : f64 to f32
+    imap.yield %f : f32
+  } -> tensor<33xf32>
+  return %r : tensor<33xf32>
+}
+
+// -----
+
 // Accumulators of another type than the destination have memory of their own.
 // CHECK-LABEL: func.func @wide
 // CHECK: %[[E:.*]] = tensor.empty() : tensor<8xbf16>
@@ -198,6 +219,19 @@ func.func @threads(%x: tensor<8x64xf32>) -> tensor<8xf32> {
     imap.yield %a : f32
   } -> tensor<8xf32>
   return %r : tensor<8xf32>
+}
+
+// -----
+
+func.func @scanned(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %e = tensor.empty() : tensor<64xf32>
+  // expected-error @below {{tiles along 'i' depend on each other; cut another dimension}}
+  %r = imap.scan (i) domain: i in [0, 63] scan i inclusive ins(%x[i] : tensor<64xf32>) outs(%e[i] : tensor<64xf32>) fold [add f32]
+      attributes {imap.schedule = #imap.schedule<forall [i = 8]>} {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<64xf32>
+  return %r : tensor<64xf32>
 }
 
 // -----

@@ -63,6 +63,19 @@ func.func @tiled(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64x
 }
 
 //--- wrong.mlir
+func.func @large(%x: memref<1000x64xf32>, %y: memref<64x16xf32>, %z: memref<1000x16xf32>) {
+  // expected-error @below {{the block has 2000 vectors, and 256 are the most}}
+  imap.generic (m, n)[k] domain: m in [0, 999], n in [0, 15], k in [0, 63] ins(%x[m, k], %y[k, n] : memref<1000x64xf32>, memref<64x16xf32>)
+      outs(%z[m, n] : memref<1000x16xf32>) fold [add f32] attributes {imap.schedule = #imap.schedule<vector [m = 1000, n = 16] lanes n>} {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }
+  return
+}
+
+// -----
+
 func.func @no_variable(%x: memref<64xf32>, %y: memref<64xf32>) {
   // expected-error @+1 {{cannot be computed by 'vector [j = 8] lanes j': the schedule names 'j', and the operation has i}}
   imap.generic (i) domain: i in [0, 63] ins(%x[i] : memref<64xf32>) outs(%y[i] : memref<64xf32>) attributes {imap.schedule = #imap.schedule<vector [j = 8] lanes j>} {

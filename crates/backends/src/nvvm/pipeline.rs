@@ -76,7 +76,7 @@ fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
         "func.func(imap-split-folds{{parts={parts} min-size={} strict-fp={strict_fp}}})",
         BLOCK * VALUES_PER_THREAD
     );
-    let split = [&*schedule, &*split, "func.func(imap-tile)", "canonicalize", "cse"];
+    let split = [&*schedule, &*split, "func.func(imap-tile)", "cse"];
     let outline = match parts {
         1 => "imap-outline-kernels".to_string(),
         _ => format!("imap-outline-kernels{{max-blocks={}}}", parts.saturating_mul(WAVES)),

@@ -12,7 +12,7 @@ use std::{
     ptr,
     sync::Arc,
 };
-use tc_ir::FrozenMap;
+use tc_ir::{FrozenMap, Interval};
 
 #[unsafe(no_mangle)]
 extern "C" fn tcRustParseMap(
@@ -148,4 +148,20 @@ unsafe extern "C" fn tcRustFoldApply(
         .filter(|values| values.len() == results.len())
         .map(|values| results.copy_from_slice(&values))
         .is_some()
+}
+
+/// # Safety
+/// Both pointers must be valid for writes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn tcRustBoundsOfResult(
+    map: *const FrozenMap,
+    number: usize,
+    least: *mut i64,
+    most: *mut i64,
+) {
+    // SAFETY: the caller holds a reference.
+    let map = unsafe { &*map };
+    let bounds = catch_unwind(|| map::bounds_of_result(map, number)).unwrap_or(Interval::ALL);
+    // SAFETY: as for this function.
+    unsafe { (*least, *most) = (bounds.lo, bounds.hi) };
 }

@@ -108,6 +108,15 @@ extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustVerifyAttribute(op: MlirOperation, name: MlirStringRef) -> bool {
+    guarded(op, || {
+        // SAFETY: MLIR verifies an operation that is alive, and its attributes have names.
+        let (op, name): (Op, _) = unsafe { (OperationRef::from_raw(op), text(name)) };
+        imap::verify::verify_attribute(op, name).map_err(|error| error.emit_on(op)).is_ok()
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustTouchesSameElement(op: MlirOperation, first: usize, second: usize) -> bool {
     guarded(op, || {
         // SAFETY: bufferization analyzes an operation that is alive.

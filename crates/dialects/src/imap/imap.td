@@ -18,6 +18,7 @@ include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
+include "mlir/Interfaces/ValueBoundsOpInterface.td"
 
 def Imap_Dialect : Dialect {
   let name = "imap";
@@ -40,6 +41,8 @@ def Imap_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   // Folded index values become `arith.constant`.
   let hasConstantMaterializer = 1;
+  // Attributes of operations of all dialects: schedules, marks of loops and of memory.
+  let hasOperationAttrVerify = 1;
   // Slices of tensor.empty, which tiling leaves, become smaller ones.
   let hasCanonicalizer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::complex::ComplexDialect",
@@ -434,7 +437,8 @@ def Imap_InsideOp : Imap_Op<"inside", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Imap_ApplyOp : Imap_Op<"apply", [Pure]> {
+def Imap_ApplyOp : Imap_Op<"apply", [
+    Pure, DeclareOpInterfaceMethods<ValueBoundsOpInterface, ["populateBoundsForIndexValue"]>]> {
   let summary = "Evaluates an indexing map on index values";
   let description = [{
     The operands are the values of the map's dimension, range and runtime

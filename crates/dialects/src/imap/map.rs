@@ -6,7 +6,7 @@
 use crate::ffi;
 use melior::{Context, ir::Attribute};
 use tc_ir::{
-    FrozenMap, Var,
+    FrozenMap, Interval, Var,
     expr::Node,
     map::{Constraint, IndexingMap},
     text::{MapDisplay, ParseError},
@@ -112,6 +112,12 @@ pub fn frozen<'c>(attribute: Attribute<'c>) -> Option<&'c FrozenMap> {
 /// The map of an attribute, if it is one.
 pub fn from_attribute(ir: &tc_ir::Context, attribute: Attribute) -> Option<IndexingMap> {
     Some(frozen(attribute)?.thaw(ir))
+}
+
+/// The values of a result, whatever the operands are.
+pub(crate) fn bounds_of_result(map: &FrozenMap, number: usize) -> Interval {
+    let ir = tc_ir::Context::new();
+    ir.interval_of(map.thaw(&ir).results[number], &|_| Interval::ALL)
 }
 
 /// Evaluates a map on the values of its dimension, range and runtime variables, in this

@@ -47,6 +47,16 @@ pub use generated::imap as ods;
 /// The largest extent of a dimension, and the largest value of a size variable.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
 
+/// The attribute of memory inside of an operation, as opposed to a tensor between operations: of its allocation, or of
+/// the operation that fills it.
+pub const SCRATCH: &str = "imap.scratch";
+
+/// The attribute of an `scf.for` without results whose iterations may run in any order and at the same time.
+///
+/// If the body holds one other such loop and stores nothing besides, both are one nest: all its points are
+/// independent, and they store nothing that the body loads outside of the inner loop.
+pub const INDEPENDENT: &str = "imap.independent";
+
 /// How the values of one element are folded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CombinerKind {

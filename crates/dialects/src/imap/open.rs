@@ -127,8 +127,7 @@ pub fn build_finish<'c>(
     accumulated: Vec<Access<'c>>,
 ) -> Generic<'c> {
     let count = accumulated.len();
-    let End { mut view, used, runtimes } = End::of(ir, fold, view);
-    view.inputs = accumulated.into_iter().chain(view.inputs).collect();
+    let End { view, used, runtimes } = End::of(ir, fold, view, accumulated);
     let finish = view.build(ir, builder, false);
     let (inside, inner) = builder.inside(finish.body());
     let Some(epilogue) = fold.epilogue() else {
@@ -152,7 +151,7 @@ pub fn check_epilogue<'c>(
     fold: Generic<'c>,
     view: &View<'c>,
 ) -> Result<(), &'static str> {
-    let end = End::of(ir, fold, view).view;
+    let end = End::of(ir, fold, view, Vec::new()).view;
     let mut elements = end.runtimes.iter().filter_map(Runtime::access);
     let is_range = |var: &Var| matches!(var, Var::Range(_));
     match elements.any(|it| ir.vars_of_all(&it.exprs()).iter().any(is_range)) {
@@ -161,23 +160,29 @@ pub fn check_epilogue<'c>(
     }
 }
 
-/// The parts of a fold that its epilogue uses.
+/// The operation without ranges that applies the epilogue of a fold.
 struct End<'c> {
-    /// Inputs and destinations.
+    /// Its inputs are the accumulated values and the inputs of the fold that the epilogue uses.
     view: View<'c>,
-    /// The numbers of the inputs.
+    /// The numbers of those inputs of the fold.
     used: Vec<usize>,
     /// The old numbers of the runtime variables.
     runtimes: Vec<usize>,
 }
 
 impl<'c> End<'c> {
-    fn of(ir: &Context, fold: Generic<'c>, whole: &View<'c>) -> Self {
+    fn of(
+        ir: &Context,
+        fold: Generic<'c>,
+        whole: &View<'c>,
+        accumulated: Vec<Access<'c>>,
+    ) -> Self {
         let epilogue: Vec<_> = fold.epilogue().into_iter().collect();
         let arguments: Vec<_> = epilogue.iter().flat_map(|it| mlir::arguments(*it)).collect();
         let used = used(arguments.get(whole.accumulators.len()..).unwrap_or_default());
         let mut view = in_map_form(whole);
-        view.inputs = used.iter().map(|number| whole.inputs[*number].clone()).collect();
+        let read = used.iter().map(|number| whole.inputs[*number].clone());
+        view.inputs = accumulated.into_iter().chain(read).collect();
         let runtimes = view.drop_unused_runtimes(ir, &Inside::conditions_in(ir, &epilogue));
         Self { view, used, runtimes }
     }

@@ -3,14 +3,15 @@
 //! `imap.generic` and `imap.scan`: C1 to C9 of their definition. `imap.index` and `imap.inside`: stand
 //! in an operation that has the variables. `imap.sort`: S1 to S3. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
-//! many operands as the function has arguments. `imap.schedule` is a schedule, `imap.group` a number.
+//! many operands as the function has arguments. `imap.schedule` is a schedule, `imap.group` a number; both
+//! belong to operations with maps.
 //!
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
 use super::{
-    Accumulator, AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Scatter, Sort, Start,
-    map,
+    Accumulator, AnyIndexed, CombinerKind, Generic, INDEPENDENT, Indexed, Inside, SCRATCH, Scan,
+    Scatter, Sort, Start, map,
     schedule::{GROUP, SCHEDULE, Schedule},
 };
 use crate::{
@@ -32,7 +33,6 @@ use tc_ir::{FrozenMap, expr::Var};
 /// # Errors
 /// The first constraint that does not hold.
 pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    verify_schedule(op)?;
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
         "imap.scan" => verify_scan(op),
@@ -46,25 +46,31 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
 }
 
-/// The attributes of schedules are of their types. A sort has no variables that a schedule could name.
-fn verify_schedule<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let (schedule, group) = (op.attribute(SCHEDULE), op.attribute(GROUP));
-    if let Some(name) = [(SCHEDULE, &schedule), (GROUP, &group)]
-        .iter()
-        .find_map(|(name, it)| it.is_ok().then_some(*name))
-        .filter(|_| AnyIndexed::cast(op).is_none())
-    {
-        return error(format!("has no variables that a schedule could name; remove '{name}'"));
+/// Verifies an attribute of an operation of any dialect that has a name of this dialect.
+///
+/// # Errors
+/// The dialect has no such attribute, the operation cannot have it, or it is of another type.
+pub fn verify_attribute<'c>(op: Op<'c>, name: &str) -> Result<(), Report<'c>> {
+    if [SCRATCH, INDEPENDENT].contains(&name) {
+        return Ok(());
     }
-    if schedule.is_ok_and(|it| Schedule::from_attribute(it).is_none()) {
+    if ![SCHEDULE, GROUP].contains(&name) {
         return error(format!(
-            "expected '{SCHEDULE}' to be a schedule, such as #imap.schedule<tile [i = 4]>"
+            "has an attribute '{name}', which imap has not; try '{SCHEDULE}' or '{GROUP}'"
         ));
     }
-    if group.is_ok_and(|it| mlir::integer_of(it).is_none()) {
-        return error(format!("expected '{GROUP}' to be a number, such as 0 : i64"));
+    if AnyIndexed::cast(op).is_none() {
+        return error(format!("has no variables that a schedule could name; remove '{name}'"));
     }
-    Ok(())
+    match op.attribute(name) {
+        Ok(it) if name == SCHEDULE && Schedule::from_attribute(it).is_none() => error(format!(
+            "expected '{SCHEDULE}' to be a schedule, such as #imap.schedule<tile [i = 4]>"
+        )),
+        Ok(it) if name == GROUP && mlir::integer_of(it).is_none() => {
+            error(format!("expected '{GROUP}' to be a number, such as 0 : i64"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {

@@ -20,11 +20,14 @@
 use super::index_emitter::IndexMath;
 use crate::{
     analysis::buffers::VIEWS,
-    loops::{INDEPENDENT, build_for, build_if},
+    loops::{build_for, build_if},
 };
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
-use tc_dialects::mlir::{self, Blk, Builder, Op, Val, ValueMap};
+use tc_dialects::{
+    imap::INDEPENDENT,
+    mlir::{self, Blk, Builder, Op, Val, ValueMap},
+};
 
 /// Threads of a warp.
 const WARP: i64 = 32;

@@ -2,7 +2,7 @@
 //!
 //! This pass converts every tensor argument to a memref, and every result to a trailing memref argument.
 //! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument. If such an argument
-//! is another result, too, it is copied at entry.
+//! is another result, too, it is copied at entry. The branches of an `scf.if` that is a result write to its destination.
 //! The function returns an `i32`: 0, or the number of the first failed `imap.check`, counted from 1 in
 //! program order. Computations without memory accesses that cannot trap are moved before a check. All
 //! others go into an `scf.if` after it. So no buffer is allocated and no element is read unless the
@@ -154,6 +154,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         return Err(Report::error(format!("expected one block, found {}", blocks.len())));
     };
     let arguments = mlir::arguments(block);
+    let num_inputs = arguments.len();
     let returned = mlir::terminator(block);
     let outputs = mlir::operands(returned);
     if let Some(output) = outputs.iter().find(|value| !mlir::is_tensor(value.r#type())) {
@@ -233,6 +234,12 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     copy_overwritten(returned, first, &tensors, &destinations);
     let outputs = mlir::operands(returned);
+    for (output, destination) in outputs.iter().zip(&destinations) {
+        let new = destination.filter(|number| *number >= num_inputs).and_then(|it| tensors[it]);
+        if let Some(tensor) = new {
+            write_in_branches(*output, tensor);
+        }
+    }
 
     let (end, messages) = nest_checks(block)?;
     let builder = Builder::before(end);
@@ -245,11 +252,10 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             buffer = mlir::operand(mlir::defining_op(*tensor).expect("'to_tensor'"), 0);
             // Written as a tensor first: only then does bufferization see which values live in
             // the buffer, what was passed in or what was computed there, and are lost by this.
-            value = builder.value(
-                "bufferization.materialize_in_destination",
-                &[value, *tensor],
-                value.r#type(),
-            );
+            // An argument that is its own result loses nothing, and is only read.
+            if value != *tensor {
+                value = write_to(&builder, value, *tensor);
+            }
         }
         let unit = Attribute::unit(context);
         builder.op_with(
@@ -262,6 +268,28 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     finish(function, &arguments, &attributes, &messages);
     Ok(())
+}
+
+/// A value once it has been written to a destination.
+fn write_to<'c>(builder: &Builder<'c>, value: Val<'c>, destination: Val<'c>) -> Val<'c> {
+    let operands = [value, destination];
+    builder.value("bufferization.materialize_in_destination", &operands, value.r#type())
+}
+
+/// Lets each branch of an `scf.if` write its value to a destination that nothing else uses. A branch that computes in
+/// the destination and one that yields another tensor have no buffer in common otherwise.
+fn write_in_branches<'c>(value: Val<'c>, destination: Val<'c>) {
+    let Some(choice) = mlir::defining_op(value).filter(|op| mlir::is(*op, "scf.if")) else {
+        return;
+    };
+    let number = mlir::number(value);
+    for branch in [0, 1] {
+        let block = mlir::body(choice, branch).expect("an 'scf.if' with results has two branches");
+        let end = mlir::terminator(block);
+        let yielded = mlir::operand(end, number);
+        write_in_branches(yielded, destination);
+        mlir::set_operand(end, number, write_to(&Builder::before(end), yielded, destination));
+    }
 }
 
 /// Copies each argument that is returned, if another result is written to it. The tensors of the arguments are those that

@@ -72,11 +72,39 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     // Blocks that are left, and whether they are those of a loop that the pass made.
     let mut pending: Vec<_> = blocks_in(pass.op).into_iter().map(|it| (it, false)).collect();
     while let Some((block, is_inner)) = pending.pop() {
+        if !is_inner {
+            check_groups(block)?;
+        }
         let mut made = Vec::new();
         tile_block(&ir, function, (block, is_inner), &mut made)?;
         pending.extend(made.into_iter().map(|block| (block, true)));
     }
     Ok(())
+}
+
+/// Checks that each group of a block has one root: an operation with a schedule that makes tiles.
+fn check_groups(block: Blk) -> Result<(), Failure> {
+    let is_root = |op: Op| {
+        let steps = Schedule::of(op).map(|it| it.steps).unwrap_or_default();
+        steps.iter().any(|step| step.tile_sizes().is_some())
+    };
+    let ops = mlir::ops(block).into_iter();
+    let numbered = ops.filter_map(|op| Some((mlir::integer_attr(op, GROUP)?, op)));
+    let (roots, members): (Vec<_>, Vec<_>) = numbered.partition(|(_, op)| is_root(*op));
+    let mut known = HashSet::new();
+    if let Some((group, op)) = roots.iter().find(|(group, _)| !known.insert(*group)) {
+        let message = format!("is a second root of group {group}; remove one of the two schedules");
+        return Err(fail(*op, message));
+    }
+    match members.iter().find(|(group, _)| !known.contains(group)) {
+        None => Ok(()),
+        Some((group, op)) => {
+            let message = format!(
+                "is in group {group}, of which no operation of the block has a step 'tile' or 'forall'"
+            );
+            Err(fail(*op, message))
+        }
+    }
 }
 
 /// The blocks inside of an operation, outside of operations with maps.
@@ -253,8 +281,12 @@ fn prepare(ir: &Context, op: Op) -> Result<(), Failure> {
         let parallel = tiling::parallel_loops(root);
         let mut cut = sizes.iter().zip(parallel).zip(variable_names(&root.domain(ir)));
         if let Some((_, name)) = cut.find(|((size, parallel), _)| **size != 0 && !parallel) {
+            let hint = match Generic::cast(op) {
+                Some(_) => "use 'tile'",
+                None => "cut another dimension",
+            };
             let message = format!(
-                "the operation cannot be computed by '{step}': tiles along '{name}' depend on each other; use 'tile'"
+                "the operation cannot be computed by '{step}': tiles along '{name}' depend on each other; {hint}"
             );
             return Err(fail(op, message));
         }

@@ -264,19 +264,23 @@ fn check_converted(pass: &PassRun) -> Result<(), Failure> {
     };
     let passes = |op: &Op| {
         Some(match mlir::name(*op).split_once('.')?.0 {
-            "tc" => "--infer-ranges --fuse",
-            "hlo" => "--convert-hlo-to-imap --canonicalize --cse --imap-fuse",
-            "tml" => "--convert-tml-to-imap --canonicalize --cse --imap-fuse",
-            "axon" => "--convert-axon-to-imap --canonicalize --cse --imap-fuse",
+            "tc" => "--infer-ranges --convert-tc-to-imap",
+            "hlo" => "--convert-hlo-to-imap",
+            "tml" => {
+                "--tml-eliminate-dead-statements --cse --tml-forward-statements --tml-reassociate --convert-tml-to-imap"
+            }
+            "axon" => "--convert-axon-to-imap",
             _ => return None,
         })
     };
+    // The kernels are those of --print-fusion-plan.
+    const FUSE: &str = "--canonicalize --cse --hoist-invariants --imap-fuse";
     match mlir::ops(module).into_iter().find_map(|op| Some((op, passes(&op)?))) {
         None => Ok(()),
         Some((op, passes)) => {
             Report::op_error(
                 op,
-                format!("has no operations of imap to schedule; try '{passes}' first"),
+                format!("has no operations of imap to schedule; try '{passes} {FUSE}' first"),
             )
             .emit();
             Err(Failure)
@@ -410,6 +414,10 @@ fn read(
             let message = format!("'{name}' matches several operations, and a group has one root");
             return Err(fail(name, message));
         };
+        if schedule.steps.iter().all(|step| step.tile_sizes().is_none()) {
+            let message = "a group is computed in tiles; expected a step 'tile' or 'forall'";
+            return Err(fail(members, message.to_string()));
+        }
         let attribute = mlir::i64_attr(pass.context, group);
         mlir::set_attribute(*root, GROUP, attribute);
         for pattern in members.split(',').map(str::trim) {

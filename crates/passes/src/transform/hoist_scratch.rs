@@ -21,9 +21,9 @@
 //! } {imap.independent}
 //! ```
 
-use crate::{analysis::cost::SCRATCH, loops::INDEPENDENT};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
+    imap::{INDEPENDENT, SCRATCH},
     mlir,
     pass::{Failure, PassInfo, PassRun},
 };

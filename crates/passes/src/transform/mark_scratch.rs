@@ -17,10 +17,9 @@
 //! imap.generic (j, k, n) .. ins(%b[k, j * 16 + n] ..) outs(%p[j, k, n] ..) {..}
 //! ```
 
-use crate::analysis::cost::SCRATCH;
 use melior::ir::{Attribute, operation::OperationLike};
 use tc_dialects::{
-    imap::{Generic, Indexed},
+    imap::{Generic, Indexed, SCRATCH},
     mlir,
     pass::{Failure, PassInfo, PassRun},
 };

@@ -20,9 +20,10 @@
 //! iterations is shared. Loops whose numbers of iterations are not constant stay, and so do those inside of parallel
 //! loops.
 
-use crate::loops::{INDEPENDENT, build_parallel, is_in_parallel, trip_count};
+use crate::loops::{build_parallel, is_in_parallel, trip_count};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
+    imap::INDEPENDENT,
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };

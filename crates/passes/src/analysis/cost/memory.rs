@@ -8,11 +8,11 @@
 use super::{Extents, canonical, max};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
-use tc_dialects::mlir::{self, Blk, Op, Val};
+use tc_dialects::{
+    imap::SCRATCH,
+    mlir::{self, Blk, Op, Val},
+};
 use tc_ir::Expr;
-
-/// Marks an allocation inside of an operation, as opposed to a tensor between operations.
-pub const SCRATCH: &str = "imap.scratch";
 
 /// The most iterations of a loop until it repeats.
 const MAX_ROUNDS: usize = 4;

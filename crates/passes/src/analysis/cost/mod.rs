@@ -30,7 +30,7 @@ mod words;
 mod work;
 
 pub use extents::Extents;
-pub use memory::{Memory, SCRATCH, memory};
+pub use memory::{Memory, memory};
 pub use words::{WORD_BYTES, element_bytes, result_bytes};
 pub use work::{Work, work, work_of_operation};
 

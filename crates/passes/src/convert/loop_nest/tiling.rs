@@ -19,6 +19,8 @@ use tc_ir::{
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 pub(in crate::convert) const MAX_TRANSPOSED: i64 = 16;
+/// The most vectors of results in a block. No machine has as many registers, and each of them is code.
+const MAX_BLOCK: i64 = 256;
 /// Operations that mean on vectors what they mean on each element, and that cannot trap.
 #[rustfmt::skip]
 const ELEMENTWISE: &[&str] = &[
@@ -196,6 +198,11 @@ impl Tiling {
         if let Some((var, _)) = unrolled.iter().find(|(var, _)| !dims.contains(var)) {
             let name = name(*var);
             return Err(format!("'{name}' is no dimension of several values, and no lanes"));
+        }
+        let factors = unrolled.iter().map(|(_, factor)| *factor);
+        let size = factors.fold(vectors, i64::saturating_mul);
+        if MAX_BLOCK < size {
+            return Err(format!("the block has {size} vectors, and {MAX_BLOCK} are the most"));
         }
         // The loops keep their order.
         unrolled.sort_by_key(|(var, _)| dims.iter().position(|other| other == var));

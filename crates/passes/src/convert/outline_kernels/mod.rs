@@ -57,7 +57,7 @@ use crate::{
         },
         launches::LAUNCH,
     },
-    loops::{INDEPENDENT, build_alloc, build_for, memref},
+    loops::{build_alloc, build_for, memref},
 };
 use melior::ir::{
     Attribute, Type, TypeLike, ValueLike,
@@ -66,7 +66,7 @@ use melior::ir::{
 };
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 use tc_dialects::{
-    imap::{AnyIndexed, Combiner, Indexed, Sort},
+    imap::{AnyIndexed, Combiner, INDEPENDENT, Indexed, Sort},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},

@@ -35,12 +35,11 @@ mod channels;
 mod phases;
 
 use super::parts::{Parts, extent};
-use crate::analysis::cost::SCRATCH;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{
-        Access, Generic, Indexed, Runtime, View, build_yield,
+        Access, Generic, Indexed, Runtime, SCRATCH, View, build_yield,
         schedule::{Schedule, variable_names},
         substitute_constraints,
     },
