@@ -563,7 +563,12 @@ impl Program {
             values.push(convert(&inside, values[0], wide));
         }
         if let Some(monoid) = operation.monoid {
-            let other = || self.operand(&inside, operation.outputs[0].first, &arguments);
+            // Finite: 0 is not neutral for products with an infinity, which empty folds give.
+            let other = || {
+                let value = self.operand(&inside, operation.outputs[0].first, &arguments);
+                let clamp = [Step { op: "clamp", with: Operand::Constant(0) }];
+                self.steps(&inside, ir, value, &clamp, &arguments, &[])
+            };
             let second = values.get(1).copied().unwrap_or_else(other);
             values = monoid.pair(&inside, values[0], second).to_vec();
         }
