@@ -68,8 +68,18 @@ func.func @keep(%x: tensor<4xf32> {tc.inout, tc.name = "x"}) -> (tensor<4xf32> {
   return %x, %x : tensor<4xf32>, tensor<4xf32>
 }
 
-// Both branches write to the destination of the result.
+// A branch that yields a tensor from outside copies it, so that both branches can have the destination of the result.
 // CHECK-LABEL: func.func @branches(
+// CHECK-SAME:    %[[X:[^:]*]]: memref
+// CHECK:         %[[OLD:.*]] = bufferization.to_tensor %[[X]]
+// CHECK:         %[[CHOSEN:.*]] = scf.if
+// CHECK:           %[[NEGATED:.*]] = imap.generic
+// CHECK:           scf.yield %[[NEGATED]]
+// CHECK:           %[[E:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK:           %[[COPY:.*]] = imap.generic (d0) domain: d0 in [0, 3] ins(%[[OLD]][d0] : tensor<4xf32>) outs(%[[E]][d0] : tensor<4xf32>)
+// CHECK:           scf.yield %[[COPY]]
+// CHECK:         bufferization.materialize_in_destination %[[CHOSEN]] in
+func.func @branches(
 // CHECK:         %[[TO:.*]] = bufferization.to_tensor %{{.*}} restrict writable
 // CHECK:         %[[CHOSEN:.*]] = scf.if
 // CHECK:           %[[NEGATED:.*]] = imap.generic

@@ -619,6 +619,12 @@ impl Generator {
                 let with = self.operand(&dims_known, inputs.len());
                 output.body.insert(0, Step { op: "inside", with });
             }
+            // Finite: 0 is not neutral for products with an infinity, which empty folds give.
+            if monoid == Some(Monoid::Matrices)
+                && matches!(output.init, Init::Value(Source::Result(..)))
+            {
+                output.init = Init::Value(self.argument(output.shape.clone()));
+            }
             outputs.push(output);
         }
         // An epilogue reads inputs whose maps depend on dimensions only.

@@ -180,6 +180,13 @@ impl<'c> View<'c> {
         }
     }
 
+    /// A copy of all elements of a tensor or buffer of these extents, without runtime variables.
+    pub fn of_whole_copy(ir: &tc_ir::Context, extents: &[i64], operands: [Val<'c>; 2]) -> Self {
+        let identity = IndexingMap::identity(ir, extents);
+        let accesses = operands.map(|it| Access::new(it, identity.results.clone()));
+        Self::of_copy(IndexingMap { results: Vec::new(), ..identity }, accesses)
+    }
+
     /// The accesses in the order of their maps: inputs, destinations, elements among the runtimes.
     pub fn accesses(&self) -> impl Iterator<Item = &Access<'c>> {
         let elements = self.runtimes.iter().filter_map(Runtime::access);

@@ -2,7 +2,7 @@
 //!
 //! This pass converts every tensor argument to a memref, and every result to a trailing memref argument.
 //! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument. If such an argument
-//! is another result, too, it is copied at entry. The branches of an `scf.if` that is a result write to its destination.
+//! is another result, too, it is copied at entry. A branch of an `scf.if` that is a result copies a tensor from outside.
 //! The function returns an `i32`: 0, or the number of the first failed `imap.check`, counted from 1 in
 //! program order. Computations without memory accesses that cannot trap are moved before a check. All
 //! others go into an `scf.if` after it. So no buffer is allocated and no element is read unless the
@@ -54,7 +54,7 @@ use melior::{
     },
 };
 use tc_dialects::{
-    imap,
+    imap::{self, View},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{self, Report},
@@ -76,7 +76,7 @@ pub const PASS: PassInfo = PassInfo {
               into the code that is returned",
     anchor: "builtin.module",
     options: &[],
-    dependent_dialects: &["arith", "bufferization", "func", "memref", "scf"],
+    dependent_dialects: &["arith", "bufferization", "func", "imap", "memref", "scf", "tensor"],
     run,
 };
 
@@ -235,9 +235,9 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     copy_overwritten(returned, first, &tensors, &destinations);
     let outputs = mlir::operands(returned);
     for (output, destination) in outputs.iter().zip(&destinations) {
-        let new = destination.filter(|number| *number >= num_inputs).and_then(|it| tensors[it]);
-        if let Some(tensor) = new {
-            write_in_branches(*output, tensor);
+        // An argument that a branch keeps is not copied.
+        if destination.is_some_and(|number| num_inputs <= number) {
+            copy_in_branches(*output);
         }
     }
 
@@ -254,7 +254,11 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             // the buffer, what was passed in or what was computed there, and are lost by this.
             // An argument that is its own result loses nothing, and is only read.
             if value != *tensor {
-                value = write_to(&builder, value, *tensor);
+                value = builder.value(
+                    "bufferization.materialize_in_destination",
+                    &[value, *tensor],
+                    value.r#type(),
+                );
             }
         }
         let unit = Attribute::unit(context);
@@ -270,15 +274,9 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     Ok(())
 }
 
-/// A value once it has been written to a destination.
-fn write_to<'c>(builder: &Builder<'c>, value: Val<'c>, destination: Val<'c>) -> Val<'c> {
-    let operands = [value, destination];
-    builder.value("bufferization.materialize_in_destination", &operands, value.r#type())
-}
-
-/// Lets each branch of an `scf.if` write its value to a destination that nothing else uses. A branch that computes in
-/// the destination and one that yields another tensor have no buffer in common otherwise.
-fn write_in_branches<'c>(value: Val<'c>, destination: Val<'c>) {
+/// Lets each branch of an `scf.if` end with a tensor of its own, so that elimination of empty tensors can give all of
+/// them one destination. A branch that computes there and one that yields another tensor have no buffer in common.
+fn copy_in_branches(value: Val) {
     let Some(choice) = mlir::defining_op(value).filter(|op| mlir::is(*op, "scf.if")) else {
         return;
     };
@@ -287,9 +285,23 @@ fn write_in_branches<'c>(value: Val<'c>, destination: Val<'c>) {
         let block = mlir::body(choice, branch).expect("an 'scf.if' with results has two branches");
         let end = mlir::terminator(block);
         let yielded = mlir::operand(end, number);
-        write_in_branches(yielded, destination);
-        mlir::set_operand(end, number, write_to(&Builder::before(end), yielded, destination));
+        match mlir::defining_op(yielded).filter(|op| op.block() == end.block()) {
+            Some(_) => copy_in_branches(yielded),
+            None => {
+                let copy = copied(&Builder::before(end), yielded);
+                copy.into_iter().for_each(|copy| mlir::set_operand(end, number, copy));
+            }
+        }
     }
+}
+
+/// A copy of a tensor of a static shape that starts from an empty one.
+fn copied<'c>(builder: &Builder<'c>, tensor: Val<'c>) -> Option<Val<'c>> {
+    let extents = mlir::shape(tensor.r#type()).into_iter().collect::<Option<Vec<i64>>>()?;
+    let ir = tc_ir::Context::new();
+    let empty = builder.empty_like(tensor, mlir::element_type(tensor.r#type()));
+    let copy = View::of_whole_copy(&ir, &extents, [tensor, empty]).build_copy(&ir, builder);
+    Some(mlir::result(copy.op(), 0))
 }
 
 /// Copies each argument that is returned, if another result is written to it. The tensors of the arguments are those that

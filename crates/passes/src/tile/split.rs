@@ -35,7 +35,7 @@ use tc_dialects::{
 use tc_ir::{
     Context, Interval,
     expr::{Expr, Node, Var},
-    map::{Constraint, IndexingMap, Variable},
+    map::{Constraint, Variable},
 };
 
 /// The pass.
@@ -135,10 +135,8 @@ fn lengthen<'c>(
     let results = mlir::results(new.op()).into_iter().zip(wanted);
     let copies = results.map(|(result, wanted)| {
         let extents = mlir::shape(wanted.r#type()).into_iter().map(|it| it.unwrap_or(1));
-        let identity = IndexingMap::identity(ir, &extents.collect::<Vec<_>>());
-        let accesses = [result, wanted].map(|it| Access::new(it, identity.results.clone()));
-        let domain = IndexingMap { results: Vec::new(), ..identity };
-        let copy = View::of_copy(domain, accesses).build_copy(ir, &builder);
+        let extents: Vec<_> = extents.collect();
+        let copy = View::of_whole_copy(ir, &extents, [result, wanted]).build_copy(ir, &builder);
         mlir::result(copy.op(), 0)
     });
     Some((new, copies.collect()))

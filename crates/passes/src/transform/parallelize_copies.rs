@@ -26,11 +26,11 @@ use crate::{
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{Access, View},
+    imap::View,
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
-use tc_ir::{Context, IndexingMap};
+use tc_ir::Context;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -71,11 +71,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 
 fn share(copy: Op, extents: &[i64]) {
     let ir = Context::new();
-    let identity = IndexingMap::identity(&ir, extents);
-    let access = |operand| Access::new(mlir::operand(copy, operand), identity.results.clone());
-    let accesses = [0, 1].map(access);
-    let domain = IndexingMap { results: Vec::new(), ..identity };
+    let operands = [0, 1].map(|number| mlir::operand(copy, number));
     let builder = Builder::before(copy).located(copy.location());
-    View::of_copy(domain, accesses).build_copy(&ir, &builder);
+    View::of_whole_copy(&ir, extents, operands).build_copy(&ir, &builder);
     mlir::erase(copy);
 }
