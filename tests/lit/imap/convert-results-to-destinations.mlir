@@ -79,15 +79,6 @@ func.func @keep(%x: tensor<4xf32> {tc.inout, tc.name = "x"}) -> (tensor<4xf32> {
 // CHECK:           %[[COPY:.*]] = imap.generic (d0) domain: d0 in [0, 3] ins(%[[OLD]][d0] : tensor<4xf32>) outs(%[[E]][d0] : tensor<4xf32>)
 // CHECK:           scf.yield %[[COPY]]
 // CHECK:         bufferization.materialize_in_destination %[[CHOSEN]] in
-func.func @branches(
-// CHECK:         %[[TO:.*]] = bufferization.to_tensor %{{.*}} restrict writable
-// CHECK:         %[[CHOSEN:.*]] = scf.if
-// CHECK:           %[[NEGATED:.*]] = imap.generic
-// CHECK:           %[[THEN:.*]] = bufferization.materialize_in_destination %[[NEGATED]] in %[[TO]]
-// CHECK:           scf.yield %[[THEN]]
-// CHECK:           %[[ELSE:.*]] = bufferization.materialize_in_destination %{{.*}} in %[[TO]]
-// CHECK:           scf.yield %[[ELSE]]
-// CHECK:         bufferization.materialize_in_destination %[[CHOSEN]] in %[[TO]]
 func.func @branches(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
   %is_negated = tensor.extract %c[] : tensor<i1>
   %r = scf.if %is_negated -> tensor<4xf32> {

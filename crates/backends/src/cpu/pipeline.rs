@@ -137,12 +137,12 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     let choices = format!(
         "parallel={parallel} parallel-threshold={threshold} strict-fp={strict_fp} vector-bits={bits}"
     );
+    let [first_cache, second_cache] = codegen.machine.cache_bytes;
     let loops = format!(
         "imap-schedule-loops{{strict-fp={strict_fp} vector-bits={bits} vector-registers={registers}}},\
-         imap-vectorize{{{choices}}},convert-imap-to-scf{{{choices}}}"
+         imap-vectorize{{{choices} cache-bytes={second_cache}}},convert-imap-to-scf{{{choices}}}"
     );
     let schedule = format!("imap-schedule{{{}}}", Cpu.tiles(codegen).options());
-    let first_cache = codegen.machine.cache_bytes[0];
     let pack = format!("func.func(imap-pack{{vector-bits={bits} cache-bytes={first_cache}}})");
     // Of a fold to few results, each thread computes a part. A register block has a row of them.
     let split = format!(

@@ -180,6 +180,7 @@ impl Decoder {
                 let is_float = is_float(results[0]);
                 MemoryInst::Allocate { to: self.new_memory(results[0]), shape, is_float }
             }
+            "prefetch" => return Ok(()),
             "dealloc" => MemoryInst::Deallocate(self.memory(op, operands[0])?),
             "load" => {
                 let memory = self.memory(op, operands[0])?;

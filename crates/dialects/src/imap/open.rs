@@ -171,12 +171,7 @@ struct End<'c> {
 }
 
 impl<'c> End<'c> {
-    fn of(
-        ir: &Context,
-        fold: Generic<'c>,
-        whole: &View<'c>,
-        accumulated: Vec<Access<'c>>,
-    ) -> Self {
+    fn of(ir: &Context, fold: Generic<'c>, whole: &View<'c>, accumulated: Vec<Access<'c>>) -> Self {
         let epilogue: Vec<_> = fold.epilogue().into_iter().collect();
         let arguments: Vec<_> = epilogue.iter().flat_map(|it| mlir::arguments(*it)).collect();
         let used = used(arguments.get(whole.accumulators.len()..).unwrap_or_default());

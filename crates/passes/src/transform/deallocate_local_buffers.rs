@@ -51,12 +51,13 @@ pub const PASS: PassInfo = PassInfo {
 /// Marks an operation that ownership-based deallocation leaves alone.
 pub(crate) const MANUAL: &str = "bufferization.manual_deallocation";
 /// Operations that use a buffer and keep no reference to it.
-pub(super) const USERS: [&str; 9] = [
+pub(super) const USERS: [&str; 10] = [
     "func.call",
     "memref.atomic_rmw",
     "memref.copy",
     "memref.dim",
     "memref.load",
+    "memref.prefetch",
     "memref.store",
     "vector.load",
     "vector.store",

@@ -598,6 +598,7 @@ fn is_free(name: &str) -> bool {
             | "memref.cast"
             | "memref.dim"
             | "memref.get_global"
+            | "memref.prefetch"
             | "scf.condition"
             | "scf.yield"
             | "tensor.cast"

@@ -1,5 +1,6 @@
 //! One block of results: its loads, its arithmetic and its stores.
 
+use super::prefetch::Prefetch;
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -61,6 +62,8 @@ pub struct Block<'a, 'c> {
     points: Vec<(Vec<i64>, i64)>,
     /// The neighbouring vectors.
     rows: Vec<Row<'c>>,
+    /// The sizes along the unrolled variables.
+    factors: Vec<i64>,
     /// Whether all points are in the interior.
     is_inside: bool,
 }
@@ -115,7 +118,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let (lower, _) = nest.loop_bounds(builder, &mut scope, tiling.lane, &[]);
             scope.values.insert(tiling.lane, lower);
         }
-        Self { nest, tiling, scope, points, rows, is_inside }
+        Self { nest, tiling, scope, points, rows, factors: factors.to_vec(), is_inside }
     }
 
     /// `scope` moved from the first point of the block to another one.
@@ -166,8 +169,14 @@ impl<'a, 'c> Block<'a, 'c> {
         tested.retain(|number| !holding.contains(number));
         let lane = self.tiling.lane;
         let bounds = tightening.get(&lane).map(Vec::as_slice).unwrap_or_default();
+        let sums = PartialSums::of(nest, order, self.tiling.chains());
+        let strip = sums.as_ref().map(PartialSums::strip);
+        let prefetch = Prefetch::of(nest, self.tiling, &self.factors, strip);
         let mut fold =
             |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
+                if let Some(prefetch) = &prefetch {
+                    prefetch.build(nest, self.tiling, builder, scope);
+                }
                 let outer = match ranges.split_last() {
                     Some((last, outer)) if *last == lane => outer,
                     _ => ranges,
@@ -190,7 +199,7 @@ impl<'a, 'c> Block<'a, 'c> {
                     },
                 )
             };
-        let folded = match PartialSums::of(nest, order, self.tiling.chains()) {
+        let folded = match sums {
             None => fold(builder, &self.scope, order, &start),
             Some(sums) => {
                 let zeros: Vec<_> = self

@@ -35,9 +35,12 @@
 //!
 //! A combiner that is a region folds the upper half of the lanes into the lower half until one is left.
 //!
+//! Panels of large inputs are prefetched (`prefetch.rs`).
+//!
 //! A step that the operation cannot have is an error.
 
 mod block;
+mod prefetch;
 
 use super::loop_nest::{
     Choices, PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS, converted,
@@ -57,17 +60,23 @@ use tc_dialects::{
         schedule::{Schedule, Step},
     },
     mlir::{self, Builder, Op, Val},
-    pass::{Failure, PassInfo, PassRun},
+    pass::{Failure, PassInfo, PassOption, PassRun},
     report::Report,
 };
 use tc_ir::Var;
+
+const CACHE_BYTES: PassOption = PassOption {
+    name: "cache-bytes",
+    description: "Inputs of more bytes are prefetched, if blocks read them in panels; 0 for none",
+    default: "0",
+};
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "imap-vectorize",
     summary: "Turn operations of imap on buffers that have register blocks into loops over vectors",
     anchor: "func.func",
-    options: &[PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS],
+    options: &[PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS, CACHE_BYTES],
     dependent_dialects: &["arith", "memref", "scf", "vector"],
     run,
 };

@@ -66,6 +66,8 @@ pub(in crate::convert) struct Choices {
     pub vector_bits: i64,
     /// Number of vector registers.
     pub vector_registers: i64,
+    /// Bytes of the cache for panels of inputs; 0 for no prefetches.
+    pub cache_bytes: u64,
 }
 
 impl Choices {
@@ -84,6 +86,7 @@ impl Choices {
             strict_fp: run.options.flag("strict-fp"),
             vector_bits: number("vector-bits")?,
             vector_registers: number("vector-registers")?,
+            cache_bytes: number("cache-bytes")?.unsigned_abs(),
         })
     }
 

@@ -202,6 +202,11 @@ impl PartialSums {
         })
     }
 
+    /// The points of the range variable of a strip.
+    pub fn strip(&self) -> i64 {
+        self.strip
+    }
+
     /// The number of parts of a sum.
     pub fn num_parts(&self) -> usize {
         if self.has_blocks { 4 } else { 2 }
