@@ -2,7 +2,7 @@
 //!
 //! This pass converts every tensor argument to a memref, and every result to a trailing memref argument.
 //! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument. If such an argument
-//! is another result, too, it is copied at entry. A branch of an `scf.if` that is a result copies a tensor from outside.
+//! is another result, too, it is copied at entry. If a result comes from an `scf.if`, a branch copies a tensor from outside.
 //! The function returns an `i32`: 0, or the number of the first failed `imap.check`, counted from 1 in
 //! program order. Computations without memory accesses that cannot trap are moved before a check. All
 //! others go into an `scf.if` after it. So no buffer is allocated and no element is read unless the
@@ -252,7 +252,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             buffer = mlir::operand(mlir::defining_op(*tensor).expect("'to_tensor'"), 0);
             // Written as a tensor first: only then does bufferization see which values live in
             // the buffer, what was passed in or what was computed there, and are lost by this.
-            // An argument that is its own result loses nothing, and is only read.
+            // An argument that is its own result is only read.
             if value != *tensor {
                 value = builder.value(
                     "bufferization.materialize_in_destination",
@@ -274,8 +274,8 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     Ok(())
 }
 
-/// Lets each branch of an `scf.if` end with a tensor of its own, so that elimination of empty tensors can give all of
-/// them one destination. A branch that computes there and one that yields another tensor have no buffer in common.
+/// Copies each tensor that a branch of an `scf.if` yields from outside. Elimination of empty tensors can then give all
+/// branches one destination; bufferization rejects branches without a common buffer.
 fn copy_in_branches(value: Val) {
     let Some(choice) = mlir::defining_op(value).filter(|op| mlir::is(*op, "scf.if")) else {
         return;

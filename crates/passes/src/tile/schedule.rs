@@ -273,7 +273,7 @@ fn check_converted(pass: &PassRun) -> Result<(), Failure> {
             _ => return None,
         })
     };
-    // The kernels are those of --print-fusion-plan.
+    // These passes give the same kernels as --print-fusion-plan.
     const FUSE: &str = "--canonicalize --cse --hoist-invariants --imap-fuse";
     match mlir::ops(module).into_iter().find_map(|op| Some((op, passes(&op)?))) {
         None => Ok(()),

@@ -19,7 +19,7 @@ use tc_ir::{
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 pub(in crate::convert) const MAX_TRANSPOSED: i64 = 16;
-/// The most vectors of results in a block. No machine has as many registers, and each of them is code.
+/// The most vectors of results in a block. Each vector adds code, and no target has so many registers.
 const MAX_BLOCK: i64 = 256;
 /// Operations that mean on vectors what they mean on each element, and that cannot trap.
 #[rustfmt::skip]
