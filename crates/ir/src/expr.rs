@@ -204,6 +204,11 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
     Some(if exact || (lhs < 0) != (rhs < 0) { quotient } else { quotient + 1 })
 }
 
+/// Division by a positive number, rounded towards plus infinity.
+pub const fn ceil_div(lhs: i64, rhs: i64) -> i64 {
+    lhs.div_euclid(rhs) + (lhs.rem_euclid(rhs) != 0) as i64
+}
+
 /// The most operations on constants that leave 64 bits which are looked at.
 const MAX_WIDE: usize = 8;
 

@@ -64,7 +64,7 @@ softmax.0 tile [i = 4]
 // VALUE: this option expects a value
 
 //--- by-line
-*softmax.mlir:11: #imap.schedule<forall [i = 2]>
+softmax.mlir:11: #imap.schedule<forall [i = 2]>
 
 //--- softmax.mlir
 // PRINT: softmax.1: #imap.schedule<tile [i = 8]> with softmax.0
@@ -309,7 +309,7 @@ func.func private @no_variables() attributes {imap.schedule = #imap.schedule<til
 
 // -----
 
-// expected-error @+1 {{'func.func' op has an attribute 'imap.shedule', which imap has not; try 'imap.schedule' or 'imap.group'}}
+// expected-error @+1 {{'func.func' op has an unknown attribute 'imap.shedule'; try 'imap.schedule' or 'imap.group'}}
 func.func private @unknown() attributes {imap.shedule = #imap.schedule<tile [i = 4]>}
 
 // -----

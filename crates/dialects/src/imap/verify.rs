@@ -55,9 +55,7 @@ pub fn verify_attribute<'c>(op: Op<'c>, name: &str) -> Result<(), Report<'c>> {
         return Ok(());
     }
     if ![SCHEDULE, GROUP].contains(&name) {
-        return error(format!(
-            "has an attribute '{name}', which imap has not; try '{SCHEDULE}' or '{GROUP}'"
-        ));
+        return error(format!("has an unknown attribute '{name}'; try '{SCHEDULE}' or '{GROUP}'"));
     }
     if AnyIndexed::cast(op).is_none() {
         return error(format!("has no variables that a schedule could name; remove '{name}'"));

@@ -26,8 +26,8 @@
 //! ```text
 //! // Kernel 5 of the function @main, as --print-fusion-plan numbers them, and those computed in its tiles.
 //! main.5: #imap.schedule<tile [d0 = 32]> with main.3, main.4
-//! // Every kernel that stands for a line 40 of a program.
-//! *.hlo:40: #imap.schedule<forall [d0 = 16]>
+//! // Every kernel that stands for line 40 of a program of this name.
+//! model.hlo:40: #imap.schedule<forall [d0 = 16]>
 //! ```
 //!
 //! A line that matches no operation is an error. `print=true` prints the schedules to the standard output in this form.
@@ -477,7 +477,10 @@ fn matching<'c>(operations: &[(String, Op<'c>)], pattern: &str) -> Result<Vec<Op
     let is_wanted = |(name, op): &&(String, Op)| {
         let lines = mlir::source_lines(op.location());
         pattern.matches(name)
-            || lines.iter().any(|(file, line)| pattern.matches(&format!("{file}:{line}")))
+            || lines.iter().any(|(file, line)| {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                [name, file.as_str()].iter().any(|it| pattern.matches(&format!("{it}:{line}")))
+            })
     };
     Ok(operations.iter().filter(is_wanted).map(|(_, op)| *op).collect())
 }

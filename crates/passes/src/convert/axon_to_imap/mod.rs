@@ -219,4 +219,4 @@ fn build<'c>(
 }
 
 /// What to do about what needs sizes that are known.
-const HINT: &str = "try '--shape NAME=4x3' with all sizes of the parameters";
+const HINT: &str = "try '--shape NAME=4x3' of tc-compile with all sizes of the parameters";

@@ -32,6 +32,7 @@ use tc_dialects::{
     mlir::{self, Builder, Val},
     report::Report,
 };
+use tc_ir::expr::ceil_div;
 
 /// Replaces an `imap.sort` on buffers by loops.
 pub(super) fn convert<'c>(sort: Sort<'c>, choices: Choices) -> Result<(), Report<'c>> {
@@ -346,8 +347,4 @@ impl<'c> Sorter<'c> {
             Vec::new()
         });
     }
-}
-
-fn ceil_div(dividend: i64, divisor: i64) -> i64 {
-    (dividend + divisor - 1) / divisor
 }

@@ -27,7 +27,7 @@ use melior::ir::{
     attribute::{BoolAttribute, IntegerAttribute},
 };
 use tc_dialects::mlir::{self, Builder, Val};
-use tc_ir::Var;
+use tc_ir::{Var, expr::ceil_div};
 
 /// The bytes that a prefetch fetches: a cache line of most processors.
 const LINE_BYTES: i64 = 64;
@@ -80,9 +80,9 @@ impl Prefetch {
         };
         let input = nest.inputs.iter().position(is_panel)?;
         let num_blocks = nest.extent(*unrolled)?.div_euclid(*factor).max(1);
-        let rows = strip.or(nest.extent(*range))?.saturating_add(num_blocks - 1) / num_blocks;
+        let rows = ceil_div(strip.or(nest.extent(*range))?, num_blocks);
         let lines = Self::lanes_of_line(nest.inputs[input].buffer.r#type());
-        let lines = (tiling.width() + lines - 1).div_euclid(lines);
+        let lines = ceil_div(tiling.width(), lines);
         nest.extent(panel)?;
         (rows.saturating_mul(lines) <= MAX_LINES).then(|| Self {
             input,

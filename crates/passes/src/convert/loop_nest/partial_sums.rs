@@ -38,7 +38,7 @@ use tc_dialects::{
     imap::{CombinerKind, Indexed},
     mlir::{self, Builder, Op, Val},
 };
-use tc_ir::Var;
+use tc_ir::{Var, expr::ceil_div};
 
 /// The terms of a strip.
 const STRIP: i64 = 128;
@@ -168,7 +168,6 @@ impl PartialSums {
         if !(0..nest.accumulators.len()).any(|number| is_float_sum(nest, number)) {
             return None;
         }
-        let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
         let chains_of = |position: usize| if position + 1 == ranges.len() { chains } else { 1 };
         // Inner loops of few terms together are one strip.
         let mut terms = 1;

@@ -14,7 +14,7 @@ use crate::{
     tile::pack::BLOCK_VECTORS,
 };
 use tc_dialects::imap::Indexed;
-use tc_ir::Var;
+use tc_ir::{Var, expr::ceil_div};
 
 /// The bits of the narrowest vector registers that blocks are worth it for.
 const MIN_BITS: i64 = 128;
@@ -135,7 +135,6 @@ fn block(
     // 16 registers hold operands as well.
     let (results, outer) = if nest.choices.vector_registers < 32 { (12, 3) } else { (16, 4) };
     let budget = (results / nest.num_values() as i64).max(1);
-    let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
     // Blocks of equal size, instead of full ones and a small rest.
     let extent = |var: Var| match interior.filter(|it| it.var == var) {
         Some(interior) => Some(interior.extent()),
