@@ -6,8 +6,9 @@ use tc_dialects::{
     mlir::{self, Builder, Op, Val},
 };
 
-/// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
-const ALIGNMENT: i64 = 64;
+/// Bytes that temporaries are aligned to, also those that upstream bufferization allocates: the widest vector, and a line
+/// of the caches.
+pub const ALIGNMENT: i64 = 64;
 
 /// Whether a buffer is row-major without gaps.
 pub fn has_identity_layout(ty: Type) -> bool {

@@ -10,6 +10,12 @@ use std::{
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;
 
+/// Bytes of a cache line of the processors that a machine may have.
+pub const LINE_BYTES: i64 = 64;
+
+/// Threads of a warp of each GPU that a machine may have.
+pub const WARP: i64 = 32;
+
 /// Vector operations that take a few times as long as to start threads and to wait for them:
 /// 10 to 30 microseconds.
 const START_THREADS: i64 = 1 << 15;

@@ -21,6 +21,7 @@ use super::index_emitter::IndexMath;
 use crate::{
     analysis::buffers::VIEWS,
     loops::{build_for, build_if},
+    target::WARP,
 };
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -28,9 +29,6 @@ use tc_dialects::{
     imap::INDEPENDENT,
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
-
-/// Threads of a warp.
-const WARP: i64 = 32;
 
 /// How threads divide a nest of loops.
 pub(crate) struct Division<'c> {

@@ -5,13 +5,13 @@
 //! to a dimension of each member: one index of a reader needs exactly one index of its producer. So nothing is
 //! computed twice. Other dimensions and all ranges are not tiled.
 
-use super::pack::{LINE_BYTES, MAX_ELEMENTS, MIN_LINES};
+use super::pack::{MAX_ELEMENTS, MIN_LINES};
 use crate::{
     analysis::{
         buffers::is_movable,
         cost::{WORD_BYTES, result_bytes},
     },
-    target::TileLimits,
+    target::{LINE_BYTES, TileLimits},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::cmp::Reverse;

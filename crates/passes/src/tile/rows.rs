@@ -6,7 +6,8 @@
 //!
 //! Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 
-use super::pack::{LINE_BYTES, MAX_ELEMENTS, scratch};
+use super::pack::{MAX_ELEMENTS, scratch};
+use crate::target::LINE_BYTES;
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{

@@ -44,6 +44,7 @@
 //! Option: `max-readers`, the number of readers of tensors up to which a function is left to one-shot
 //! bufferization. Remark: how many operations got buffers.
 
+use crate::loops::ALIGNMENT;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
@@ -607,9 +608,6 @@ fn start(init: Val) -> Start {
         _ => Start::Tensor,
     }
 }
-
-/// The alignment of buffers, as one-shot bufferization has it.
-const ALIGNMENT: i64 = 64;
 
 fn memref_type<'c>(tensor: Type<'c>) -> Type<'c> {
     let extents = mlir::shape(tensor).into_iter();

@@ -42,7 +42,7 @@ use super::loop_nest::{
     order::{self, Plan},
     schedule::circular,
 };
-use crate::{convert::index_emitter::IndexMath, loops};
+use crate::{convert::index_emitter::IndexMath, loops, target::WARP};
 use melior::ir::{BlockLike, Type, ValueLike};
 use product::Product;
 use std::{cell::RefCell, rc::Rc};
@@ -55,8 +55,6 @@ use tc_dialects::{
 use tc_ir::Var;
 use transpose::Transpose;
 
-/// Threads of a warp.
-const WARP: i64 = 32;
 /// Bytes that one access of a thread moves at most.
 const ACCESS_BYTES: i64 = 16;
 /// Bytes of global memory that are moved together.

@@ -21,6 +21,7 @@ use crate::{
             tiling::Tiling,
         },
     },
+    target::LINE_BYTES,
 };
 use melior::ir::{
     Type, ValueLike,
@@ -29,8 +30,6 @@ use melior::ir::{
 use tc_dialects::mlir::{self, Builder, Val};
 use tc_ir::{Var, expr::ceil_div};
 
-/// The bytes that a prefetch fetches: a cache line of most processors.
-const LINE_BYTES: i64 = 64;
 /// The most lines per strip: more wait for each other.
 const MAX_LINES: i64 = 32;
 /// `memref.prefetch` to the second-level cache.

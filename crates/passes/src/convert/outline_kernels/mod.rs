@@ -58,6 +58,7 @@ use crate::{
         launches::LAUNCH,
     },
     loops::{build_alloc, build_for, memref},
+    target::WARP,
 };
 use melior::ir::{
     Attribute, Type, TypeLike, ValueLike,
@@ -100,8 +101,6 @@ const MODULE: &str = "kernels";
 const REFUSED: [&str; 5] = ["imap.", "func.", "memref.alloc", "memref.copy", "memref.get_global"];
 /// Operations that repeat what they contain.
 const LOOPS: [&str; 3] = ["scf.for", "scf.parallel", "scf.while"];
-/// Threads of a warp.
-const WARP: i64 = 32;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };

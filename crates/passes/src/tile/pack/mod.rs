@@ -35,6 +35,7 @@ mod channels;
 mod phases;
 
 use super::parts::{Parts, extent};
+use crate::target::LINE_BYTES;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
@@ -91,8 +92,6 @@ pub(super) const MIN_LINES: i64 = 8;
 const SHORT: i64 = 8;
 /// Neighbouring vectors of a register block that unrolls other variables too. A panel has as many.
 pub(crate) const BLOCK_VECTORS: i64 = 2;
-/// Bytes that each row of an operand brings to the cache.
-pub(super) const LINE_BYTES: i64 = 64;
 /// The most elements of a copy: 64 MB of floats.
 pub(super) const MAX_ELEMENTS: i64 = 1 << 24;
 

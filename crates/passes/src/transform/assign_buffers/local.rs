@@ -3,7 +3,7 @@
 use super::places::{Order, Piece, fixed_places};
 use crate::{
     analysis::buffers::{results_in_arguments, static_bytes},
-    loops::{build_alloc, build_scratch, has_identity_layout, is_in_parallel, memref},
+    loops::{ALIGNMENT, build_alloc, build_scratch, has_identity_layout, is_in_parallel, memref},
 };
 use melior::ir::{Type, ValueLike, attribute::DenseI64ArrayAttribute, operation::OperationLike};
 use std::cmp::Reverse;
@@ -11,9 +11,6 @@ use tc_dialects::{
     imap::SCRATCH,
     mlir::{self, Blk, Builder, Op, Val},
 };
-
-/// The bytes that places are multiples of: the widest vector, and a line of the caches.
-const ALIGNMENT: i64 = 64;
 
 /// A result of the function: memory that is free until the first use of the result.
 struct Output<'c> {
