@@ -34,7 +34,7 @@ use tc_dialects::{
 };
 use tc_ir::{
     Context, Interval,
-    expr::{Expr, Node, Var},
+    expr::{Expr, Node, Var, ceil_div},
     map::{Constraint, Variable},
 };
 
@@ -172,7 +172,7 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
         let is_even = count % size == 0 || plain.is_none();
         let fits = values.lo == 0 && 1 < size && size < count && is_even;
         let is_split = is_free && fits && !bounding.contains(&var);
-        let num_parts = (count + size - 1) / size;
+        let num_parts = ceil_div(count, size);
         is_split.then_some((Parts { var, values, num_parts, size }, count))
     })
 }

@@ -21,6 +21,7 @@ use tc_dialects::{
     imap,
     mlir::{Builder, Val},
 };
+use tc_ir::expr::ceil_div;
 
 /// The attributes of `triangular-solve`.
 #[derive(Clone, Copy)]
@@ -120,7 +121,7 @@ impl<'c> Lowering<'c, '_> {
                     Ok(())
                 })
             };
-            in_order(b, b.index((extent + PANEL - 1) / PANEL), &mut |b, panel| {
+            in_order(b, b.index(ceil_div(extent, PANEL)), &mut |b, panel| {
                 let first = b.scale_index(panel, PANEL);
                 let end = b.add_index(first, b.index(PANEL));
                 let end = b.value("arith.minsi", &[end, b.index(extent)], b.index_type());
@@ -256,7 +257,7 @@ impl<'c> Lowering<'c, '_> {
             |dims: Vec<i64>| Memory::allocate(b, &ArrayShape::new(ElementType::S32, dims));
         let (pivots, info) = (integers([&batch[..], &[steps]].concat()), integers(batch.clone()));
         // The rows are searched in parts, whose results are in memory.
-        let parts = ((rows + SEARCHED - 1) / SEARCHED).max(1);
+        let parts = ceil_div(rows, SEARCHED).max(1);
         for_each(b, &batch, &mut |b, batch| {
             let sizes = Memory::scratch(b, &ArrayShape::new(element.part(), vec![parts]));
             let places = Memory::scratch(b, &ArrayShape::new(ElementType::S32, vec![parts]));

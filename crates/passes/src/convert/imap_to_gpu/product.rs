@@ -42,7 +42,7 @@ use tc_dialects::{
     imap::{self, Indexed},
     mlir::{self, Builder, Val},
 };
-use tc_ir::Var;
+use tc_ir::{Var, expr::ceil_div};
 
 /// Points of the ranges that are in shared memory at a time.
 const DEPTH: i64 = 16;
@@ -158,7 +158,7 @@ impl Product {
         let tiles = |per_thread: [i64; 2]| {
             let along = |side: usize| {
                 let tile = threads[side] * per_thread[side];
-                counts[side].map(|count| (count + tile - 1) / tile)
+                counts[side].map(|count| ceil_div(count, tile))
             };
             along(0)?.checked_mul(along(1)?)?.checked_mul(count(&batch)?)
         };

@@ -23,7 +23,7 @@ use tc_dialects::{
     mlir::{self, Builder},
     report::Report,
 };
-use tc_ir::Var;
+use tc_ir::{Var, expr::ceil_div};
 
 /// The most strips of a loop that threads share.
 const NUM_STRIPS: i64 = 16;
@@ -72,7 +72,7 @@ fn in_threads(nest: &Nest, dims: &[Var], free: &[Var]) -> (Vec<Loop>, Vec<Var>) 
             let widths = nest.outputs.iter().map(|it| 8 * i64::from(mlir::byte_width(it.element)));
             let lanes = nest.choices.vector_bits / widths.min().unwrap_or(8).max(8);
             let lanes = lanes.max(1);
-            (extent + NUM_STRIPS * lanes - 1) / (NUM_STRIPS * lanes) * lanes
+            ceil_div(extent, NUM_STRIPS * lanes) * lanes
         }
         None => STRIP,
     };

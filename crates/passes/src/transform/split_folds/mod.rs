@@ -50,7 +50,7 @@
 //!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
 //! `min-size`, the least number of loads that a part is worth, or of values of a product; `row`, the results along the
-//! contiguous dimension that one processor computes together; `strict-fp`, to keep folds that round. Remarks:
+//! contiguous dimension that one processor computes together, if an operand is contiguous along it; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
 
 mod scans;
@@ -68,9 +68,13 @@ use tc_dialects::{
 };
 use tc_ir::{
     Context, Interval,
-    expr::{Expr, Var},
+    expr::{Expr, Var, ceil_div},
     map::Variable,
 };
+
+/// The most results per processor that are divided into parts, if each has vectors of its own: of more, each processor
+/// computes about as many.
+const MAX_APART: i64 = 4;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -228,10 +232,16 @@ fn plan(ir: &Context, generic: Generic, limits: Limits) -> Result<Option<Parts>,
         Some(Var::Dim(dim)) => dims[dim as usize].1,
         _ => 1,
     };
-    let row = limits.row.min(length);
-    let num_rows = num_results / length * ((length + row - 1) / row);
+    let is_read_along = |it: &Access| {
+        it.subscripts.last().zip(along).is_some_and(|(last, var)| ir.vars(*last).contains(&var))
+    };
+    let reads_once = view.reads_once(ir);
+    // Values along a range that are neighbours in memory share vectors, so that results need not.
+    let is_along_range = reads_once && !view.inputs.iter().any(is_read_along);
+    let row = if is_along_range { limits.row.min(MAX_APART) } else { limits.row }.min(length);
+    let num_rows = num_results / length * ceil_div(length, row);
     // A product keeps its values in registers; of other folds, each value is a load.
-    let loads = if view.reads_once(ir) { view.inputs.len().max(1) as i64 } else { 1 };
+    let loads = if reads_once { view.inputs.len().max(1) as i64 } else { 1 };
     let size = num_values.saturating_mul(row).saturating_mul(loads);
     let most = (limits.wanted / num_rows).min(size / limits.min_size);
     if most < 2 {
@@ -252,9 +262,9 @@ fn plan(ir: &Context, generic: Generic, limits: Limits) -> Result<Option<Parts>,
     if most < 2 {
         return Ok(None);
     }
-    let even = ((most + 1) / 2..=most).rev().find(|count| extent % count == 0);
-    let size = (extent + even.unwrap_or(most) - 1) / even.unwrap_or(most);
-    let num_parts = (extent + size - 1) / size;
+    let even = (ceil_div(most, 2)..=most).rev().find(|count| extent % count == 0);
+    let size = ceil_div(extent, even.unwrap_or(most));
+    let num_parts = ceil_div(extent, size);
     let range = u32::try_from(range).map_err(|_| "it has too many ranges")?;
     Ok((1 < num_parts).then_some(Parts { var: Var::Range(range), values, num_parts, size }))
 }
