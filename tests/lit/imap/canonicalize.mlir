@@ -273,3 +273,31 @@ func.func @buffer_cast(%x: memref<8xf32>, %y: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+// An operation that stores one number gives it to its readers. What another destination holds is not known.
+// CHECK-LABEL: func.func @stored(
+// CHECK:         %[[HELD:.*]] = imap.generic
+// CHECK:         imap.generic (i) domain: i in [0, 7] ins(%{{.*}}[i], %[[HELD]][i] : tensor<8xf32>, tensor<8xi1>)
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: f32, %[[H:.*]]: i1):
+// CHECK-NEXT:      arith.select %[[H]], %[[A]],
+func.func @stored(%x: tensor<8xf32>, %h: tensor<8xi1>) -> tensor<8xf32> {
+  %true = arith.constant true
+  %zero = arith.constant 0.0 : f32
+  %s = tensor.empty() : tensor<i1>
+  %t = imap.generic () outs(%s[] : tensor<i1>) {
+    imap.yield %true : i1
+  } -> tensor<i1>
+  %u = imap.generic (i) domain: i in [0, 3] outs(%h[i] : tensor<8xi1>) {
+    imap.yield %true : i1
+  } -> tensor<8xi1>
+  %e = tensor.empty() : tensor<8xf32>
+  %y = imap.generic (i) domain: i in [0, 7] ins(%x[i], %t[], %u[i] : tensor<8xf32>, tensor<i1>, tensor<8xi1>) outs(%e[i] : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: i1, %c: i1):
+    %d = arith.select %b, %a, %zero : f32
+    %f = arith.select %c, %d, %zero : f32
+    imap.yield %f : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}

@@ -128,11 +128,27 @@ fn representatives(generic: Generic) -> Vec<usize> {
     (0..inputs.len()).map(first).collect()
 }
 
+/// The number that an operation stores wherever it stores something. What it does not store is undefined.
+fn stored<'c>(value: Val<'c>) -> Option<Attribute<'c>> {
+    let writer = mlir::defining_op(value).and_then(Generic::cast)?;
+    let number = mlir::results(writer.op()).into_iter().position(|it| it == value)?;
+    let is_empty = |it: Val| mlir::defining_op(it).is_some_and(|op| mlir::is(op, "tensor.empty"));
+    if !writer.accumulators().is_empty() || !is_empty(writer.inits()[number]) {
+        return None;
+    }
+    let yielded = mlir::operands(mlir::terminator(writer.body()))[number];
+    let constant = mlir::defining_op(yielded).filter(|op| mlir::is(*op, "arith.constant"))?;
+    constant.attribute("value").ok()
+}
+
 /// Per input, the number that all elements of its tensor are; `None` if they differ or a guard stands before them.
 fn constants<'c>(generic: Generic<'c>) -> Vec<Option<Attribute<'c>>> {
     let inputs = generic.inputs();
     let constant = |value: Val<'c>| {
         let element = mlir::element_type(value.r#type());
+        if let Some(stored) = stored(value) {
+            return Some(stored);
+        }
         let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
         let is_number = mlir::is_float(element) || mlir::is_signless(element);
         mlir::splat_of(op.attribute("value").ok().filter(|_| is_number)?)

@@ -36,8 +36,7 @@ pub(super) fn plan<'c, 'i>(
         return Err(rejection);
     }
     let composition = compose(ir, consumer, producer, reads)?;
-    check_size(&composition, model)?;
-    Ok(composition)
+    worth_it(composition, model)
 }
 
 /// The operation that computes the exponentials of a sum, if the rows are so long that maximum and sum should be folded
@@ -83,7 +82,17 @@ pub(super) fn plan_copy<'c, 'i>(
         return Err(Rejection::Product);
     }
     let composition = compose(ir, consumer, producer, reads)?;
+    worth_it(composition, model)
+}
+
+/// The composition, if it is worth it, and no operation has a schedule: other reasons say more.
+fn worth_it<'c, 'i>(
+    composition: Composition<'c, 'i>,
+    model: &dyn CostModel,
+) -> Result<Composition<'c, 'i>, Rejection> {
     check_size(&composition, model)?;
+    composition.consumer.check_schedule()?;
+    composition.producer.check_schedule()?;
     Ok(composition)
 }
 
@@ -251,6 +260,7 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
             if model.max_streams() < all {
                 return Err(Rejection::Streams(all, model.max_streams()));
             }
+            check_neighbours(it)?;
         }
         // Each factor of a product is read for many results, from a register block.
         Form::Fold if !producer.view.reads_once(ir) => return Err(Rejection::Product),
@@ -276,6 +286,22 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
         }
     }
     Ok(())
+}
+
+/// Whether each dimension variable of the fold has its own variable of the consumer, where neighbouring results differ in
+/// it: a block of a product has few vectors along a part of a dimension.
+fn check_neighbours(it: &Composition) -> Result<(), Rejection> {
+    let last = it.consumer.view.outputs.iter().filter_map(|output| output.subscripts.last());
+    let vars = last.flat_map(|expr| it.ir.vars(*expr)).collect::<BTreeSet<_>>();
+    let reads =
+        |var: &&Var| it.dims[0].iter().filter(|dim| it.ir.vars(**dim).contains(*var)).count();
+    match vars.iter().find(|var| 1 < reads(var)) {
+        Some(var) => {
+            let name = variable_name(&it.consumer.view.domain, *var);
+            Err(Rejection::DividesNeighbours(name))
+        }
+        None => Ok(()),
+    }
 }
 
 /// All uses of the producer have to be plain reads of operations, and of this one alone

@@ -98,8 +98,6 @@ pub(in crate::fusion) fn compose<'c, 'i>(
     }
     check_index_uses(ir, &consumer, &producer, &dims)?;
     check_written(ir, &consumer, &producer, &reads, &dims)?;
-    consumer.check_schedule()?;
-    producer.check_schedule()?;
     Ok(Composition { ir, consumer, producer, reads, dims, form })
 }
 

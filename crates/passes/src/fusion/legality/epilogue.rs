@@ -2,10 +2,10 @@
 
 use super::Rejection;
 use crate::fusion::candidate::Candidate;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tc_ir::{
     Context,
-    expr::{Expr, Var},
+    expr::{Expr, Node, Var},
 };
 
 /// Whether the consumer can become the epilogue of the producer.
@@ -33,24 +33,45 @@ pub(super) fn check_epilogue(
 /// Whether each point of these variables reads another element: `dims` are the dimension variables of the producer over
 /// those of the consumer.
 pub(super) fn check_read_once(ir: &Context, dims: &[Expr], vars: &[Var]) -> Result<(), Rejection> {
-    let mut used = BTreeSet::new();
+    let mut read: BTreeMap<Var, Vec<Expr>> = BTreeMap::new();
     for expr in dims {
         let own: Vec<_> =
             ir.vars(*expr).into_iter().filter(|var| !matches!(var, Var::Runtime(_))).collect();
-        let var = match own[..] {
-            [] => continue,
-            [var] => var,
-            _ => {
-                return Err(Rejection::SeveralVariables);
-            }
-        };
-        let offset = ir.canonicalize(ir.sub(*expr, ir.var(var)));
-        if ir.vars(offset).contains(&var) || !used.insert(var) {
-            return Err(Rejection::NotOnce);
+        match own[..] {
+            [] => {}
+            [var] => read.entry(var).or_default().push(*expr),
+            _ => return Err(Rejection::SeveralVariables),
         }
     }
-    if !vars.iter().all(|var| used.contains(var)) {
+    if !read.iter().all(|(var, exprs)| tells_apart(ir, *var, exprs)) {
+        return Err(Rejection::NotOnce);
+    }
+    if !vars.iter().all(|var| read.contains_key(var)) {
         return Err(Rejection::FoldAgain);
     }
     Ok(())
+}
+
+/// Whether values of a variable differ in one of these: it is the variable with an offset, or they are its digits, such
+/// as `v floordiv 64` and `v mod 64`.
+fn tells_apart(ir: &Context, var: Var, exprs: &[Expr]) -> bool {
+    if let [expr] = exprs {
+        let offset = ir.canonicalize(ir.sub(*expr, ir.var(var)));
+        return !ir.vars(offset).contains(&var);
+    }
+    let mut known: BTreeSet<Expr> = exprs.iter().map(|it| ir.canonicalize(*it)).collect();
+    // A remainder and the quotient by the same divisor give the number, which may be a quotient itself.
+    loop {
+        let numbers = known.iter().filter_map(|it| match ir.node(*it) {
+            Node::Mod(number, divisor) => {
+                let quotient = ir.canonicalize(ir.floor_div(number, divisor));
+                (known.contains(&quotient) && !known.contains(&number)).then_some(number)
+            }
+            _ => None,
+        });
+        match numbers.collect::<Vec<_>>()[..] {
+            [] => return known.contains(&ir.var(var)),
+            ref numbers => known.extend(numbers),
+        }
+    }
 }

@@ -163,6 +163,9 @@ pub enum Rejection {
     /// Maximum and sum cannot be accumulated together.
     #[error("maximum and sum have different element types, or sizes that are not known")]
     OtherType,
+    /// The contiguous variable of the consumer would be several of the fold.
+    #[error("the consumer divides {0}, along which its results are neighbours")]
+    DividesNeighbours(String),
     /// Too many tensors at a time.
     #[error("the operation would access {0} tensors at each point, more than {1}")]
     Streams(usize, usize),
