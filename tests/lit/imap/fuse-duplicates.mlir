@@ -203,3 +203,36 @@ func.func @pairs(%x: tensor<64xf32>) -> (tensor<32xf32>, tensor<1x32xf32>) {
   } -> tensor<1x32xf32>
   return %p, %q : tensor<32xf32>, tensor<1x32xf32>
 }
+
+// The readers of a reshaped tensor compute it again: its elements are neighbours along the same variable.
+// CHECK-LABEL: func.func @reshaped
+// CHECK:         imap.generic (d0, d1)[s0, s1] {{.*}} ins(%arg0[d0, s0, d1 * 8 + s1], %arg1[d1]
+// CHECK:           arith.subf
+// CHECK:         imap.generic (d0, d1, d2) {{.*}} ins(%arg0[d0, d1, d2], %arg1[d2 / 8]
+// CHECK:           arith.subf
+// CHECK-NOT:     imap.generic
+func.func @reshaped(%x: tensor<4x28x64xf32>, %m: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<4x28x64xf32>) {
+  %e0 = tensor.empty() : tensor<4x28x8x8xf32>
+  %c = imap.generic (d0, d1, d2, d3) domain: d0 in [0, 3], d1 in [0, 27], d2 in [0, 7], d3 in [0, 7]
+      ins(%x[d0, d1, d2 * 8 + d3], %m[d2] : tensor<4x28x64xf32>, tensor<8xf32>)
+      outs(%e0[d0, d1, d2, d3] : tensor<4x28x8x8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.subf %a, %b : f32
+    imap.yield %s : f32
+  } -> tensor<4x28x8x8xf32>
+  %e1 = tensor.empty() : tensor<4x8xf32>
+  %v = imap.generic (d0, d1)[s0, s1] domain: d0 in [0, 3], d1 in [0, 7], s0 in [0, 27], s1 in [0, 7]
+      ins(%c[d0, s0, d1, s1] : tensor<4x28x8x8xf32>) outs(%e1[d0, d1] : tensor<4x8xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    %p = arith.mulf %a, %a : f32
+    imap.yield %p : f32
+  } -> tensor<4x8xf32>
+  %e2 = tensor.empty() : tensor<4x28x64xf32>
+  %y = imap.generic (d0, d1, d2) domain: d0 in [0, 3], d1 in [0, 27], d2 in [0, 63]
+      ins(%c[d0, d1, d2 floordiv 8, d2 mod 8] : tensor<4x28x8x8xf32>) outs(%e2[d0, d1, d2] : tensor<4x28x64xf32>) {
+  ^bb0(%a: f32):
+    %t = math.absf %a : f32
+    imap.yield %t : f32
+  } -> tensor<4x28x64xf32>
+  return %v, %y : tensor<4x8xf32>, tensor<4x28x64xf32>
+}

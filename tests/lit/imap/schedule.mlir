@@ -167,7 +167,7 @@ func.func @ordered(%v: tensor<8x8x8xf32>, %e: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @+4 {{cannot tile range 'k': the fold is ordered; tile its first range only}}
   // expected-error @+3 {{tile operation}}
   // expected-error @+2 {{failed to generate tiling loops}}
-  // expected-error @+1 {{the operation cannot be computed by 'tile [k = 4]'}}
+  // expected-error @+1 {{cannot be computed by 'tile [k = 4]'}}
   %z = imap.generic (i)[j, k] domain: i in [0, 7], j in [0, 7], k in [0, 7] ins(%v[i, j, k] : tensor<8x8x8xf32>)
       outs(%e[i] : tensor<8xf32>) fold [add f32 from outs 0] ordered
       attributes {imap.schedule = #imap.schedule<tile [k = 4]>} {

@@ -212,7 +212,7 @@ func.func @shared(%x: tensor<8x64xf32>) -> tensor<8xf32> {
 
 func.func @threads(%x: tensor<8x64xf32>) -> tensor<8xf32> {
   %e = tensor.empty() : tensor<8xf32>
-  // expected-error @below {{the operation cannot be computed by 'forall [i = 4, k = 16]': tiles along 'k' depend on each other; use 'tile'}}
+  // expected-error @below {{cannot be computed by 'forall [i = 4, k = 16]': tiles along 'k' depend on each other; use 'tile'}}
   %r = imap.generic (i)[k] domain: i in [0, 7], k in [0, 63] ins(%x[i, k] : tensor<8x64xf32>)
       outs(%e[i] : tensor<8xf32>) fold [add f32] attributes {imap.schedule = #imap.schedule<forall [i = 4, k = 16]>} {
   ^bb0(%a: f32):

@@ -177,7 +177,7 @@ func.func @missing(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
 // -----
 
 func.func @two_rows(%x: memref<8x8x8xf32>, %y: memref<8x8xf32>) {
-  // expected-error @+1 {{of the dimensions, only the last may stand behind ranges}}
+  // expected-error @+1 {{the order has dimensions behind ranges; only its last variable may be one}}
   imap.generic (i, j)[k] domain: i in [0, 7], j in [0, 7], k in [0, 7] ins(%x[i, j, k] : memref<8x8x8xf32>) outs(%y[i, j] : memref<8x8xf32>) fold [add f32] attributes {imap.schedule = #imap.schedule<order [k, i, j]>} {
   ^bb0(%a: f32):
     imap.yield %a : f32

@@ -180,9 +180,15 @@ fn streams<'c>(
     it.view.inputs.iter().filter(is_large).map(stream).collect()
 }
 
-/// The variables of the contiguous dimension of an access, if it has any variables.
+/// The variables along which the elements of an access are neighbours, if any: those of its contiguous dimension, without
+/// those that count rows of a reshaped one, such as `i` in `8 * i + j`.
 fn contiguous(ir: &Context, subscripts: &[Expr]) -> Option<BTreeSet<Var>> {
-    subscripts.iter().rev().map(|it| ir.vars(*it)).find(|vars| !vars.is_empty())
+    let with_vars = |it: &Expr| (*it, ir.vars(*it));
+    let mut dims = subscripts.iter().rev().map(with_vars).filter(|(_, vars)| !vars.is_empty());
+    let (last, vars) = dims.next()?;
+    let one: BTreeSet<Var> =
+        vars.iter().copied().filter(|var| ir.coefficient(last, *var) == Some(1)).collect();
+    Some(if one.is_empty() { vars } else { one })
 }
 
 /// Whether either no operation with maps reads the results, or the same ones read all of them. A tile group stores at most

@@ -232,7 +232,7 @@ fn tile_block<'c>(
         let members: Vec<_> =
             members.iter().map(|(it, escapes)| (AnyIndexed::from(*it), *escapes)).collect();
         let Some(created) = tiling::tile_and_fuse(root, &sizes, is_parallel, &members) else {
-            return Err(fail(op, format!("the operation cannot be computed by '{step}'")));
+            return Err(fail(op, format!("cannot be computed by '{step}'")));
         };
         let sizes: Vec<_> = sizes.iter().map(i64::to_string).collect();
         remark(
@@ -286,7 +286,7 @@ fn prepare(ir: &Context, op: Op) -> Result<(), Failure> {
                 None => "cut another dimension",
             };
             let message = format!(
-                "the operation cannot be computed by '{step}': tiles along '{name}' depend on each other; {hint}"
+                "cannot be computed by '{step}': tiles along '{name}' depend on each other; {hint}"
             );
             return Err(fail(op, message));
         }
