@@ -119,7 +119,9 @@ fn plan_of(nest: &Nest, order: &[Var]) -> Result<Plan, String> {
     let row = order.last().copied().filter(|last| !is_range(last) && !ranges.is_empty());
     let dims = &order[..order.len() - ranges.len() - usize::from(row.is_some())];
     if dims.iter().any(is_range) {
-        return Err("the order has dimensions behind ranges; only its last variable may be one".to_string());
+        return Err(
+            "the order has dimensions behind ranges; only its last variable may be one".to_string()
+        );
     }
     let dims = dims.to_vec();
     check_bounds(nest, order)?;
