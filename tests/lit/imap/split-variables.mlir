@@ -126,3 +126,20 @@ func.func @table(%x: tensor<64x18xf32>, %w: tensor<3x64xf32>, %t: tensor<31xi32>
   } -> tensor<31xf32>
   return %r : tensor<31xf32>
 }
+
+// -----
+
+// A transposed convolution of channels-last images: a block of pixels has one remainder.
+// CHECK-LABEL: func.func @rows(
+// CHECK: imap.generic (i, j, d2)[s, k] domain: i in [0, 2], j in [0, 31], d2 in [0, 19], s in [0, 4], k in [0, 47], (i + s) mod 3 in [0, 0], i + d2 * 3 + s - 3 in [0, 57]
+// CHECK-SAME: ins(%{{.*}}[d2 + (i + s) / 3 - 1, k], %{{.*}}[s, k, j] : {{.*}}) outs(%{{.*}}[i + d2 * 3, j] : tensor<60x32xf32>)
+func.func @rows(%x: tensor<20x48xf32>, %w: tensor<5x48x32xf32>) -> tensor<60x32xf32> {
+  %e = tensor.empty() : tensor<60x32xf32>
+  %r = imap.generic (i, j)[s, k] domain: i in [0, 59], j in [0, 31], s in [0, 4], k in [0, 47], (i + s - 3) mod 3 in [0, 0], i + s - 3 in [0, 57]
+      ins(%x[(i + s) floordiv 3 - 1, k], %w[s, k, j] : tensor<20x48xf32>, tensor<5x48x32xf32>) outs(%e[i, j] : tensor<60x32xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    imap.yield %m : f32
+  } -> tensor<60x32xf32>
+  return %r : tensor<60x32xf32>
+}

@@ -19,9 +19,10 @@
 //! ```
 //!
 //! A variable is split if it is an operand of a division by a constant that divides the number of its values. A range
-//! of an ordered fold stays as it is. The variable along which the results of a fold are neighbours is split also if a sum
-//! with it is divided, as in a transposed convolution: `(i + s) mod 2 = 0` does not depend on `i / 2`. If the constant
-//! does not divide the number of its values, a few more results are computed from nothing, and left out by a copy.
+//! of an ordered fold stays as it is. The variables of the last two dimensions of the results of a fold are split also
+//! if a sum with them is divided, as in a transposed convolution: `(i + s) mod 2 = 0` does not depend on `i / 2`. If the
+//! constant does not divide the extent of the last dimension, a few more results are computed from nothing, and left out by
+//! a copy.
 //! Remark: `split`, with the divisor.
 
 use super::parts::{Parts, extent};
@@ -76,13 +77,15 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The variable along which all results of a fold are neighbours.
-fn row(ir: &Context, view: &View) -> Option<Var> {
-    let lasts = view.outputs.iter().map(|it| ir.as_var(*it.subscripts.last()?));
-    let lasts: Vec<_> = lasts.collect::<Option<_>>()?;
-    let first = *lasts.first()?;
-    let is_fold = !view.domain.ranges.is_empty();
-    (is_fold && lasts.iter().all(|var| *var == first)).then_some(first)
+/// The variables along which all results of a fold are neighbours, and rows of them.
+fn block(ir: &Context, view: &View) -> Vec<Var> {
+    let from_last = |place: usize| {
+        let along = |it: &Access| ir.as_var(*it.subscripts.iter().rev().nth(place)?);
+        let mut vars = view.outputs.iter().map(along);
+        let first = vars.next()??;
+        vars.all(|var| var == Some(first)).then_some(first)
+    };
+    if view.domain.ranges.is_empty() { Vec::new() } else { (0..2).filter_map(from_last).collect() }
 }
 
 /// A fold with a row of results that is as long as its parts together, and copies of the results that are wanted; `None`
@@ -150,8 +153,8 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
     let keeps_order = generic.keeps_order();
     let bounds = view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten();
     let bounding = ir.vars_of_all(&bounds.collect::<Vec<_>>());
-    let row = row(ir, &view);
-    if row.is_some() {
+    let block = block(ir, &view);
+    if !block.is_empty() {
         subscripts.extend(view.domain.constraints.iter().map(|it| it.expr));
     }
     ir.topological(&subscripts).into_iter().find_map(|expr| {
@@ -160,7 +163,8 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
             return None;
         };
         let plain = ir.as_var(dividend);
-        let var = plain.or_else(|| row.filter(|row| ir.coefficient(dividend, *row) == Some(1)));
+        let is_term = |var: &&Var| ir.coefficient(dividend, **var) == Some(1);
+        let var = plain.or_else(|| block.iter().find(is_term).copied());
         let (var, size) = (var?, ir.as_constant(divisor)?);
         let is_free = match var {
             Var::Dim(_) => true,
@@ -169,7 +173,8 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
         };
         let variable: &Variable = view.domain.variable(var)?;
         let (values, count) = (variable.constant_interval(ir)?, extent(ir, variable)?);
-        let is_even = count % size == 0 || plain.is_none();
+        // Only the contiguous dimension can be longer than it has to be.
+        let is_even = count % size == 0 || plain.is_none() && block.first() == Some(&var);
         let fits = values.lo == 0 && 1 < size && size < count && is_even;
         let is_split = is_free && fits && !bounding.contains(&var);
         let num_parts = ceil_div(count, size);

@@ -58,7 +58,7 @@ pub(in crate::convert) struct Tiling {
     pub interior: Option<Interior>,
 }
 
-/// The values of a variable for which constraints hold, whatever the values of the ranges are.
+/// The values of a variable for which constraints hold, whatever the values of the other variables are.
 #[derive(Clone, Debug)]
 pub(in crate::convert) struct Interior {
     pub var: Var,
@@ -80,8 +80,7 @@ impl Interior {
             if !needs.contains(&var) {
                 continue;
             }
-            let is_range = |other: &Var| matches!(other, Var::Range(_)) && *other != lane;
-            let is_local = |other: &Var| *other == var || is_range(other);
+            let is_local = |it: &Var| *it == var || *it != lane && !matches!(it, Var::Runtime(_));
             if !needs.iter().all(is_local) || !nest.elements_in(constraint.expr).is_empty() {
                 return None;
             }
