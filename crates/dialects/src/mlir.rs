@@ -336,6 +336,11 @@ pub fn defining_op<'c>(value: Val<'c>) -> Option<Op<'c>> {
     })
 }
 
+/// Whether a tensor is a `tensor.empty`, of which no element is defined.
+pub fn is_empty_tensor(value: Val) -> bool {
+    defining_op(value).is_some_and(|op| is(op, "tensor.empty"))
+}
+
 /// The number of a value among the results of its operation, or the arguments of its
 /// block.
 pub fn number<'c>(value: Val<'c>) -> usize {

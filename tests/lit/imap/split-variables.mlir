@@ -143,3 +143,20 @@ func.func @rows(%x: tensor<20x48xf32>, %w: tensor<5x48x32xf32>) -> tensor<60x32x
   } -> tensor<60x32xf32>
   return %r : tensor<60x32xf32>
 }
+
+// -----
+
+// Only rows can become longer: five values of `i` stay as they are, although the last dimension has five as well.
+// CHECK-LABEL: func.func @odd_rows(
+// CHECK: imap.generic (i, j)[s, k] {{.*}} outs(%{{.*}}[i, -j + 4] : tensor<5x5xf32>)
+// CHECK-NOT: imap.generic
+func.func @odd_rows(%x: tensor<3x4xf32>, %w: tensor<3x4x5xf32>) -> tensor<5x5xf32> {
+  %e = tensor.empty() : tensor<5x5xf32>
+  %r = imap.generic (i, j)[s, k] domain: i in [0, 4], j in [0, 4], s in [0, 2], k in [0, 3], (i + s) mod 2 in [0, 0], i + s in [0, 5]
+      ins(%x[(i + s) floordiv 2, k], %w[s, k, j] : tensor<3x4xf32>, tensor<3x4x5xf32>) outs(%e[i, 4 - j] : tensor<5x5xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    imap.yield %m : f32
+  } -> tensor<5x5xf32>
+  return %r : tensor<5x5xf32>
+}

@@ -77,15 +77,17 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The variables along which all results of a fold are neighbours, and rows of them.
-fn block(ir: &Context, view: &View) -> Vec<Var> {
-    let from_last = |place: usize| {
+/// The variables of the last and of the second to last dimension of all results of a fold, where these are variables.
+fn block(ir: &Context, view: &View) -> [Option<Var>; 2] {
+    [0, 1].map(|place| {
+        if view.domain.ranges.is_empty() {
+            return None;
+        }
         let along = |it: &Access| ir.as_var(*it.subscripts.iter().rev().nth(place)?);
         let mut vars = view.outputs.iter().map(along);
         let first = vars.next()??;
         vars.all(|var| var == Some(first)).then_some(first)
-    };
-    if view.domain.ranges.is_empty() { Vec::new() } else { (0..2).filter_map(from_last).collect() }
+    })
 }
 
 /// A fold with a row of results that is as long as its parts together, and copies of the results that are wanted; `None`
@@ -101,7 +103,7 @@ fn lengthen<'c>(
         let shape = mlir::shape(it.value.r#type());
         // All of the row is computed.
         let is_whole = shape.last() == Some(&Some(count)) && shape.iter().all(Option::is_some);
-        is_whole && mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
+        is_whole && mlir::is_empty_tensor(it.value)
     };
     // An epilogue reads for every result.
     let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
@@ -154,7 +156,7 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
     let bounds = view.domain.vars().flat_map(|(_, it)| [it.lower, it.upper]).flatten();
     let bounding = ir.vars_of_all(&bounds.collect::<Vec<_>>());
     let block = block(ir, &view);
-    if !block.is_empty() {
+    if block != [None; 2] {
         subscripts.extend(view.domain.constraints.iter().map(|it| it.expr));
     }
     ir.topological(&subscripts).into_iter().find_map(|expr| {
@@ -164,7 +166,7 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
         };
         let plain = ir.as_var(dividend);
         let is_term = |var: &&Var| ir.coefficient(dividend, **var) == Some(1);
-        let var = plain.or_else(|| block.iter().find(is_term).copied());
+        let var = plain.or_else(|| block.iter().flatten().find(is_term).copied());
         let (var, size) = (var?, ir.as_constant(divisor)?);
         let is_free = match var {
             Var::Dim(_) => true,
@@ -174,7 +176,7 @@ fn divided(ir: &Context, generic: Generic) -> Option<(Parts, i64)> {
         let variable: &Variable = view.domain.variable(var)?;
         let (values, count) = (variable.constant_interval(ir)?, extent(ir, variable)?);
         // Only the contiguous dimension can be longer than it has to be.
-        let is_even = count % size == 0 || plain.is_none() && block.first() == Some(&var);
+        let is_even = count % size == 0 || plain.is_none() && block[0] == Some(var);
         let fits = values.lo == 0 && 1 < size && size < count && is_even;
         let is_split = is_free && fits && !bounding.contains(&var);
         let num_parts = ceil_div(count, size);
