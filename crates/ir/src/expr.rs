@@ -205,6 +205,9 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
 }
 
 /// Division by a positive number, rounded towards plus infinity.
+///
+/// # Panics
+/// If the divisor is zero.
 pub const fn ceil_div(lhs: i64, rhs: i64) -> i64 {
     lhs.div_euclid(rhs) + (lhs.rem_euclid(rhs) != 0) as i64
 }

@@ -128,12 +128,11 @@ fn representatives(generic: Generic) -> Vec<usize> {
     (0..inputs.len()).map(first).collect()
 }
 
-/// The number that an operation stores wherever it stores something. What it does not store is undefined.
+/// The constant that an operation stores in each element that it defines.
 fn stored<'c>(value: Val<'c>) -> Option<Attribute<'c>> {
     let writer = mlir::defining_op(value).and_then(Generic::cast)?;
-    let number = mlir::results(writer.op()).into_iter().position(|it| it == value)?;
-    let is_empty = |it: Val| mlir::defining_op(it).is_some_and(|op| mlir::is(op, "tensor.empty"));
-    if !writer.accumulators().is_empty() || !is_empty(writer.inits()[number]) {
+    let number = mlir::number(value);
+    if !writer.accumulators().is_empty() || !mlir::is_empty_tensor(writer.inits()[number]) {
         return None;
     }
     let yielded = mlir::operands(mlir::terminator(writer.body()))[number];
@@ -173,8 +172,7 @@ fn copies<'c>(generic: Generic<'c>) -> Vec<(usize, Val<'c>)> {
     let copied = |number: usize| {
         let result = *results.get(number)?;
         let input = arguments.iter().position(|it| *it == yielded[number])?;
-        let is_new =
-            mlir::defining_op(inits[number]).is_some_and(|it| mlir::is(it, "tensor.empty"));
+        let is_new = mlir::is_empty_tensor(inits[number]);
         let is_static = mlir::shape(result.r#type()).iter().all(Option::is_some);
         let is_same = is_new && is_static && inputs[input].r#type() == result.r#type();
         is_same.then_some((number, input))

@@ -180,12 +180,15 @@ fn streams<'c>(
     it.view.inputs.iter().filter(is_large).map(stream).collect()
 }
 
-/// The variables along which the elements of an access are neighbours, if any: those of its contiguous dimension, without
-/// those that count rows of a reshaped one, such as `i` in `8 * i + j`.
+/// The last subscript with variables.
+fn last(ir: &Context, subscripts: &[Expr]) -> Option<Expr> {
+    subscripts.iter().rev().copied().find(|subscript| !ir.vars(*subscript).is_empty())
+}
+
+/// The variables along which an access is contiguous. Of a subscript such as `8 * i + j`, that is `j`.
 fn contiguous(ir: &Context, subscripts: &[Expr]) -> Option<BTreeSet<Var>> {
-    let with_vars = |it: &Expr| (*it, ir.vars(*it));
-    let mut dims = subscripts.iter().rev().map(with_vars).filter(|(_, vars)| !vars.is_empty());
-    let (last, vars) = dims.next()?;
+    let last = last(ir, subscripts)?;
+    let vars = ir.vars(last);
     let one: BTreeSet<Var> =
         vars.iter().copied().filter(|var| ir.coefficient(last, *var) == Some(1)).collect();
     Some(if one.is_empty() { vars } else { one })
@@ -232,10 +235,7 @@ fn is_copied(ir: &Context, producer: &Candidate) -> bool {
 /// Whether an operation copies rows of a tensor, or parts of them, from known places.
 fn is_slice(ir: &Context, it: &Candidate) -> bool {
     let [input] = &it.view.inputs[..] else { return false };
-    let last = |access: &Access| {
-        let subscripts = access.subscripts.iter().rev();
-        subscripts.copied().find(|subscript| !ir.vars(*subscript).is_empty())
-    };
+    let last = |access: &Access| last(ir, &access.subscripts);
     let row = last(it.output()).and_then(|subscript| shifted_dim(ir, subscript));
     let is_along =
         |(dim, _)| last(input).and_then(|it| ir.coefficient(it, Var::Dim(dim))) == Some(1);
@@ -297,8 +297,9 @@ fn check_size(it: &Composition, model: &dyn CostModel) -> Result<(), Rejection> 
 /// Whether each dimension variable of the fold has its own variable of the consumer, where neighbouring results differ in
 /// it: a block of a product has few vectors along a part of a dimension.
 fn check_neighbours(it: &Composition) -> Result<(), Rejection> {
-    let last = it.consumer.view.outputs.iter().filter_map(|output| output.subscripts.last());
-    let vars = last.flat_map(|expr| it.ir.vars(*expr)).collect::<BTreeSet<_>>();
+    let outputs = it.consumer.view.outputs.iter();
+    let rows = outputs.filter_map(|output| contiguous(it.ir, &output.subscripts));
+    let vars: BTreeSet<Var> = rows.flatten().collect();
     let reads =
         |var: &&Var| it.dims[0].iter().filter(|dim| it.ir.vars(**dim).contains(*var)).count();
     match vars.iter().find(|var| 1 < reads(var)) {

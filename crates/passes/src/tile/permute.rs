@@ -222,7 +222,7 @@ fn is_temporary<'c>(
     output: &Access<'c>,
 ) -> bool {
     let shape = mlir::shape(result.r#type());
-    let is_new = mlir::defining_op(output.value).is_some_and(|it| mlir::is(it, "tensor.empty"));
+    let is_new = mlir::is_empty_tensor(output.value);
     let is_read = |(user, operand): (mlir::Op<'c>, usize)| {
         let Some(reader) = Generic::cast(user) else { return false };
         let first = reader.runtimes().len();

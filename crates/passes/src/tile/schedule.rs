@@ -26,7 +26,7 @@
 //! ```text
 //! // Kernel 5 of the function @main, as --print-fusion-plan numbers them, and those computed in its tiles.
 //! main.5: #imap.schedule<tile [d0 = 32]> with main.3, main.4
-//! // Every kernel that stands for line 40 of a program of this name.
+//! // Each kernel from line 40 of this file.
 //! model.hlo:40: #imap.schedule<forall [d0 = 16]>
 //! ```
 //!

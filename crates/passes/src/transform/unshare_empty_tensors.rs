@@ -56,7 +56,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 fn is_of_empty(slice: Op) -> bool {
-    mlir::defining_op(mlir::operand(slice, 0)).is_some_and(|it| mlir::is(it, "tensor.empty"))
+    mlir::is_empty_tensor(mlir::operand(slice, 0))
 }
 
 fn unshare(op: Op) {

@@ -81,9 +81,7 @@ pub(super) fn reorder<'c>(
 
 fn plan(product: &Product, limits: Limits) -> Option<Plan> {
     let view = &product.view;
-    let is_new = |access: &Access| {
-        mlir::defining_op(access.value).is_some_and(|op| mlir::is(op, "tensor.empty"))
-    };
+    let is_new = |access: &Access| mlir::is_empty_tensor(access.value);
     let mut starts = view.accumulators.iter().map(|it| it.start);
     if view.outputs.len() != view.accumulators.len()
         || !view.outputs.iter().all(is_new)

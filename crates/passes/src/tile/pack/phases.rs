@@ -95,7 +95,7 @@ pub(super) fn gather<'c>(
         };
         let is_whole = terms.constant == 0 && extent(place) == stride;
         let is_elsewhere = |var| outer.iter().any(|expr| ir.vars(*expr).contains(&var));
-        let is_empty = mlir::defining_op(it.value).is_some_and(|op| mlir::is(op, "tensor.empty"));
+        let is_empty = mlir::is_empty_tensor(it.value);
         let is_static = mlir::shape(it.value.r#type()).iter().all(Option::is_some);
         let is_alone = !is_elsewhere(place) && !is_elsewhere(lane);
         (is_whole && is_empty && is_static && is_alone).then_some((place, lane, stride))

@@ -50,8 +50,8 @@
 //!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
 //! `min-size`, the least number of loads that a part is worth, or of values of a product; `row`, the results along the
-//! contiguous dimension that one processor computes together, if an operand is contiguous along it; `strict-fp`, to keep folds that round. Remarks:
-//! `split`, with the number of parts, and as missed `not split`, with the reason.
+//! contiguous dimension that one processor computes together, if an operand is contiguous along it; `strict-fp`, to keep
+//! folds that round. Remarks: `split`, with the number of parts, and as missed `not split`, with the reason.
 
 mod scans;
 
@@ -72,8 +72,8 @@ use tc_ir::{
     map::Variable,
 };
 
-/// The most results per processor that are divided into parts, if each has vectors of its own: of more, each processor
-/// computes about as many.
+/// Results that fill vectors alone count as one row up to this number, so that few results are divided evenly among
+/// processors.
 const MAX_APART: i64 = 4;
 
 /// The pass.
@@ -236,7 +236,7 @@ fn plan(ir: &Context, generic: Generic, limits: Limits) -> Result<Option<Parts>,
         it.subscripts.last().zip(along).is_some_and(|(last, var)| ir.vars(*last).contains(&var))
     };
     let reads_once = view.reads_once(ir);
-    // Values along a range that are neighbours in memory share vectors, so that results need not.
+    // Vectors hold values of one result, not neighbouring results.
     let is_along_range = reads_once && !view.inputs.iter().any(is_read_along);
     let row = if is_along_range { limits.row.min(MAX_APART) } else { limits.row }.min(length);
     let num_rows = num_results / length * ceil_div(length, row);
