@@ -142,6 +142,22 @@ func.func @unit(%x: tensor<8x32x1xf32>) -> tensor<8xf32> {
 }
 
 //--- choose.mlir
+// 64 rows are enough for a panel of the other factor, though twice as many would fit.
+// CHECK-LABEL: func.func @enough
+// CHECK: #imap.schedule<tile [i = 64]>
+func.func @enough(%x: tensor<1024x144xf32>, %y: tensor<144x128xf32>, %e: tensor<1024x128xf32>) -> tensor<1024x128xf32> {
+  %r = imap.generic (i, n)[k] domain: i in [0, 1023], n in [0, 127], k in [0, 143]
+      ins(%x[i, k], %y[k, n] : tensor<1024x144xf32>, tensor<144x128xf32>)
+      outs(%e[i, n] : tensor<1024x128xf32>) fold [add f32] {
+  ^bb0(%a: f32, %c: f32):
+    %p = arith.mulf %a, %c : f32
+    imap.yield %p : f32
+  } -> tensor<1024x128xf32>
+  return %r : tensor<1024x128xf32>
+}
+
+// -----
+
 // Rows that are a page apart are copied, and rows that are a little more apart are not.
 // CHECK-LABEL: func.func @aliased
 // CHECK: #imap.schedule<tile [i = 16], pack in 0>

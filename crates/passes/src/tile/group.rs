@@ -31,8 +31,8 @@ const MAX_MEMBERS: usize = 32;
 /// Extents beyond this are taken for unknown ones.
 const LARGE: u64 = 1 << 20;
 
-/// How many times the least rows of a product are few, if longer rows can be cut.
-const FEW_ROWS: u64 = 4;
+/// How many times the least rows of a product are enough for a block. With fewer, longer rows are cut.
+const ENOUGH_ROWS: u64 = 4;
 
 /// The bytes that are read from cache in the time of one byte from memory.
 const CACHE_SPEED: u64 = 8;
@@ -505,7 +505,8 @@ impl Blocks {
         };
         let count = member.num_rows(ir, product, &uncut.rows);
         let is_large = 2 * limits.tile_bytes < member.other_bytes(ir, product, &BTreeMap::new());
-        let is_short = is_large && (whole.is_none() || count < all.min(FEW_ROWS * limits.min_rows));
+        let is_short =
+            is_large && (whole.is_none() || count < all.min(ENOUGH_ROWS * limits.min_rows));
         let mut factors = member.view.inputs.iter();
         let is_far = factors.any(|access| {
             let distance = byte_step(ir, access, Var::Range(range));
@@ -548,17 +549,20 @@ impl Blocks {
             // The tile of a window would read more than its part of the factor.
             let is_plain = member.has_plain_row(ir, product, *dim);
             let extent = member.extent(ir, Var::Dim(*dim)).filter(|_| is_plain)?;
-            let fits = |size: &u64| {
+            let tile = |size: u64| {
                 let mut tile = sizes.clone();
-                tile.insert(*dim, *size);
-                bytes(&tile) <= 2 * limits.tile_bytes
-                    && limits.min_rows <= member.num_rows(ir, product, &tile)
+                tile.insert(*dim, size);
+                tile
             };
-            let most = (0..u64::BITS)
-                .map(|bits| 1 << bits)
-                .take_while(|size| *size < extent)
-                .filter(fits)
-                .last();
+            let num_rows = |size| member.num_rows(ir, product, &tile(size));
+            let fits = |size: &u64| {
+                bytes(&tile(*size)) <= 2 * limits.tile_bytes && limits.min_rows <= num_rows(*size)
+            };
+            // With more rows, other data displaces them while they are multiplied by a panel.
+            let powers = (0..u64::BITS).map(|bits| 1 << bits);
+            let fitting = powers.take_while(|size| *size < extent).filter(fits);
+            let is_enough = |size: &u64| ENOUGH_ROWS * limits.min_rows <= num_rows(*size);
+            let most = fitting.clone().find(is_enough).or_else(|| fitting.last());
             let Some(most) = most else {
                 sizes.insert(*dim, 1);
                 continue;

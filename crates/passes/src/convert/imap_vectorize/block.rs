@@ -174,30 +174,32 @@ impl<'a, 'c> Block<'a, 'c> {
         let prefetch = Prefetch::of(nest, self.tiling, &self.factors, strip);
         let mut fold =
             |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
-                if let Some(prefetch) = &prefetch {
-                    prefetch.build(nest, self.tiling, builder, scope);
-                }
                 let outer = match ranges.split_last() {
                     Some((last, outer)) if *last == lane => outer,
                     _ => ranges,
                 };
-                reduction_loops(
-                    nest,
-                    builder,
-                    scope,
-                    (outer, false),
-                    &tightening,
-                    held,
-                    &mut |inside, scope, held| {
-                        nest.guarded(inside, scope, &tested, held, &mut |inside, scope| match self
-                            .tiling
-                            .lane_is_range()
-                        {
-                            true => self.along_lanes(inside, scope, bounds, held),
-                            false => self.in_lanes(inside, scope, &masked, held),
-                        })
-                    },
-                )
+                let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]| {
+                    reduction_loops(
+                        nest,
+                        builder,
+                        scope,
+                        (outer, false),
+                        &tightening,
+                        held,
+                        &mut |inside, scope, held| {
+                            nest.guarded(inside, scope, &tested, held, &mut |inside, scope| {
+                                match self.tiling.lane_is_range() {
+                                    true => self.along_lanes(inside, scope, bounds, held),
+                                    false => self.in_lanes(inside, scope, &masked, held),
+                                }
+                            })
+                        },
+                    )
+                };
+                match &prefetch {
+                    Some(it) => it.build(nest, self.tiling, builder, scope, held, &mut fold),
+                    None => fold(builder, scope, held),
+                }
             };
         let folded = match sums {
             None => fold(builder, &self.scope, order, &start),

@@ -77,7 +77,7 @@ pub const PASS: PassInfo = PassInfo {
     summary: "Turn operations of imap on buffers that have register blocks into loops over vectors",
     anchor: "func.func",
     options: &[PARALLEL, PARALLEL_THRESHOLD, STRICT_FP, VECTOR_BITS, CACHE_BYTES],
-    dependent_dialects: &["arith", "memref", "scf", "vector"],
+    dependent_dialects: &["arith", "llvm", "memref", "scf", "vector"],
     run,
 };
 
