@@ -2,7 +2,8 @@
 //!
 //! The outlined functions of a program (`imap-outline-functions`), which LLVM never inlines, are divided among the parts.
 //! The first part also contains all other functions. Every part contains its own copies of constants and built-ins. The
-//! division depends only on the module, so the generated code does not depend on the number of threads.
+//! division depends only on the module, so the generated code does not depend on the number of threads. A thread reads
+//! the parts that it compiles from the bitcode of the whole module.
 
 use super::{
     Artifact, Cache, CodeGenerator, Context, Module, OwnedModule, cache::Key, instructions, link,
@@ -19,48 +20,101 @@ use llvm_sys::{
 use std::{
     cmp::Reverse,
     collections::HashMap,
-    mem, ptr,
+    iter, mem, ptr,
     sync::{
-        Mutex, MutexGuard,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
+use tc_passes::target::Machine;
 
 /// The most parts of a module.
 const MAX_PARTS: usize = 4;
-/// Fewer instructions are not worth a part: LLVM compiles them in about ten milliseconds.
-const MIN_INSTRUCTIONS: usize = 500;
+/// Fewer instructions are not worth a part: LLVM compiles them in about five milliseconds.
+const MIN_INSTRUCTIONS: usize = 200;
 
 // SAFETY: a module has an LLVM context and a code generator of its own, which no other thread has.
 unsafe impl Send for Module {}
 
-/// A module, or the parts of one. They are optimized when they are used.
+/// A module, or the parts of one. They are read and optimized when they are used.
 pub(crate) struct Parts(Vec<Mutex<Part>>);
 
 struct Part {
-    module: Module,
+    source: Source,
     is_optimized: bool,
 }
 
+enum Source {
+    Module(Module),
+    /// The part of a number that is not read yet.
+    Division(Arc<Division>, usize),
+}
+
+/// What parts are read from.
+struct Division {
+    bitcode: Bitcode,
+    /// The parts of functions; the first one has all others.
+    part_of: HashMap<String, usize>,
+    target: Machine,
+    /// Functions that none of the parts defines.
+    elsewhere: Vec<String>,
+}
+
+impl Division {
+    /// The part of a number.
+    fn read(&self, number: usize) -> Result<Module, Error> {
+        let (generator, context) = (CodeGenerator::new(&self.target)?, Context::new());
+        // SAFETY: the bitcode outlives the module, which linking consumes below.
+        let all = unsafe { read_lazily(self.bitcode.bytes(), &context) }?;
+        // SAFETY: an empty module of the context, with the properties of the other one.
+        let raw = OwnedModule(unsafe {
+            let raw = LLVMModuleCreateWithNameInContext(c"".as_ptr(), context.raw);
+            LLVMSetTarget(raw, LLVMGetTarget(all.0));
+            LLVMSetDataLayout(raw, LLVMGetDataLayoutStr(all.0));
+            raw
+        });
+        let (target, elsewhere) = (self.target.clone(), self.elsewhere.clone());
+        let mut part = Module { raw: all, generator, context, target, elsewhere };
+        part.drop_others(&self.part_of, number);
+        let all = mem::replace(&mut part.raw, raw);
+        let is_linked = link(&part.raw, all);
+        part.context.check("cannot divide the program", !is_linked)?;
+        Ok(part)
+    }
+}
+
 impl Part {
-    fn new(module: Module) -> Mutex<Self> {
-        Mutex::new(Self { module, is_optimized: false })
+    fn new(source: Source) -> Mutex<Self> {
+        Mutex::new(Self { source, is_optimized: false })
+    }
+
+    fn module(&mut self) -> Result<&mut Module, Error> {
+        if let Source::Division(division, number) = &self.source {
+            self.source = Source::Module(division.read(*number)?);
+        }
+        match &mut self.source {
+            Source::Module(module) => Ok(module),
+            Source::Division(..) => unreachable!("it was read"),
+        }
     }
 
     fn optimized(&mut self) -> Result<&Module, Error> {
         if !self.is_optimized {
-            self.module.run_passes()?;
+            self.module()?.run_passes()?;
             self.is_optimized = true;
         }
-        Ok(&self.module)
+        self.module().map(|it| &*it)
     }
 
     /// The object, and whether it was in the cache.
     fn object(&mut self, cache: Option<&Cache>) -> Result<(Vec<u8>, bool), Error> {
         // Keys are of modules that are not optimized.
         let cache = cache.filter(|_| !self.is_optimized);
-        let entry = cache.map(|cache| (cache, Key::of(&self.module)));
+        let entry = match cache {
+            Some(cache) => Some((cache, Key::of(self.module()?))),
+            None => None,
+        };
         if let Some(object) = entry.and_then(|(cache, key)| cache.get(&key)) {
             return Ok((object, true));
         }
@@ -84,7 +138,7 @@ impl Parts {
         let total: usize = sizes.iter().map(|(size, _)| size).sum();
         let num_parts = (total / MIN_INSTRUCTIONS).min(MAX_PARTS).min(sizes.len());
         if num_parts < 2 {
-            return Ok(Self(vec![Part::new(module)]));
+            return Ok(Self(vec![Part::new(Source::Module(module))]));
         }
         // The largest first, each to the part with the least so far.
         sizes.sort_by_key(|(size, _)| Reverse(*size));
@@ -100,28 +154,11 @@ impl Parts {
             }
         }
         let bitcode = Bitcode::of(&module);
-        let mut parts = vec![module];
-        for _ in 1..num_parts {
-            let (generator, context) = (CodeGenerator::new(&parts[0].target)?, Context::new());
-            let (target, elsewhere) = (parts[0].target.clone(), parts[0].elsewhere.clone());
-            // SAFETY: the bitcode outlives the loop, and all is read in it.
-            let all = unsafe { read_lazily(bitcode.bytes(), &context) }?;
-            // SAFETY: an empty module of the context, with the properties of the other one.
-            let raw = OwnedModule(unsafe {
-                let raw = LLVMModuleCreateWithNameInContext(c"".as_ptr(), context.raw);
-                LLVMSetTarget(raw, LLVMGetTarget(all.0));
-                LLVMSetDataLayout(raw, LLVMGetDataLayoutStr(all.0));
-                raw
-            });
-            let mut part = Module { raw: all, generator, context, target, elsewhere };
-            part.drop_others(&|name| part_of.get(name) == Some(&parts.len()));
-            let all = mem::replace(&mut part.raw, raw);
-            let is_linked = link(&part.raw, all);
-            part.context.check("cannot divide the program", !is_linked)?;
-            parts.push(part);
-        }
-        parts[0].drop_others(&|name| part_of.get(name).is_none_or(|part| *part == 0));
-        Ok(Self(parts.into_iter().map(Part::new).collect()))
+        let (target, elsewhere) = (module.target.clone(), module.elsewhere.clone());
+        module.drop_others(&part_of, 0);
+        let division = Arc::new(Division { bitcode, part_of, target, elsewhere });
+        let rest = (1..num_parts).map(|number| Source::Division(division.clone(), number));
+        Ok(Self(iter::once(Source::Module(module)).chain(rest).map(Part::new).collect()))
     }
 
     /// The number of parts.
@@ -190,14 +227,15 @@ impl Parts {
         self.each(threads, |part| part.optimized().map(drop))?;
         let [first, rest @ ..] = &self.0[..] else { unreachable!("a module has a part") };
         if rest.is_empty() {
-            return work(&lock(first).module);
+            return work(lock(first).module()?);
         }
-        let target = lock(first).module.target.clone();
-        let elsewhere = lock(first).module.elsewhere.clone();
+        let mut first = lock(first);
+        let first = first.module()?;
+        let (target, elsewhere) = (first.target.clone(), first.elsewhere.clone());
         let (generator, context) = (CodeGenerator::new(&target)?, Context::new());
-        let raw = Bitcode::of(&lock(first).module).parse(&context)?;
+        let raw = Bitcode::of(first).parse(&context)?;
         for part in rest {
-            let part = Bitcode::of(&lock(part).module).parse(&context)?;
+            let part = Bitcode::of(lock(part).module()?).parse(&context)?;
             let is_linked = link(&raw, part);
             context.check("cannot link the parts of the program", !is_linked)?;
         }
@@ -218,15 +256,15 @@ impl Parts {
 }
 
 impl Module {
-    /// Leaves the symbols that are not its own to other parts. LLVM drops their bodies.
-    fn drop_others(&mut self, is_own: &dyn Fn(&str) -> bool) {
+    /// Leaves the symbols that are not those of part `number` to other parts. LLVM drops their bodies.
+    fn drop_others(&mut self, part_of: &HashMap<String, usize>, number: usize) {
         for function in self.functions() {
             let name = name(function);
             // SAFETY: a function of the module.
             unsafe {
                 let is_symbol = LLVMGetLinkage(function) == LLVMLinkage::LLVMExternalLinkage
                     && LLVMIsDeclaration(function) == 0;
-                if is_symbol && !is_own(&name) {
+                if is_symbol && part_of.get(&name).copied().unwrap_or(0) != number {
                     LLVMSetLinkage(function, LLVMLinkage::LLVMAvailableExternallyLinkage);
                     self.elsewhere.push(name);
                 }
@@ -252,6 +290,10 @@ fn is_divisible(function: LLVMValueRef) -> bool {
 
 /// A module as LLVM stores it.
 pub(super) struct Bitcode(LLVMMemoryBufferRef);
+
+// SAFETY: nothing changes the buffer.
+unsafe impl Send for Bitcode {}
+unsafe impl Sync for Bitcode {}
 
 impl Bitcode {
     pub fn of(module: &Module) -> Self {
