@@ -47,7 +47,7 @@ struct Part {
 
 enum Source {
     Module(Module),
-    /// The part of a number that is not read yet.
+    /// A division, and the number of a part that is not read yet.
     Division(Arc<Division>, usize),
 }
 
@@ -62,7 +62,7 @@ struct Division {
 }
 
 impl Division {
-    /// The part of a number.
+    /// Reads a part.
     fn read(&self, number: usize) -> Result<Module, Error> {
         let (generator, context) = (CodeGenerator::new(&self.target)?, Context::new());
         // SAFETY: the bitcode outlives the module, which linking consumes below.
@@ -256,7 +256,7 @@ impl Parts {
 }
 
 impl Module {
-    /// Leaves the symbols that are not those of part `number` to other parts. LLVM drops their bodies.
+    /// Keeps the functions of part `number`. Other parts define the others, so LLVM drops their bodies here.
     fn drop_others(&mut self, part_of: &HashMap<String, usize>, number: usize) {
         for function in self.functions() {
             let name = name(function);

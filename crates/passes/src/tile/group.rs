@@ -31,7 +31,7 @@ const MAX_MEMBERS: usize = 32;
 /// Extents beyond this are taken for unknown ones.
 const LARGE: u64 = 1 << 20;
 
-/// How many times the least rows of a product are enough for a block. With fewer, longer rows are cut.
+/// A block of a product alone has this many times `min_rows`, if they fit in cache. If fewer fit, long rows are cut.
 const ENOUGH_ROWS: u64 = 4;
 
 /// The bytes that are read from cache in the time of one byte from memory.
@@ -558,7 +558,7 @@ impl Blocks {
             let fits = |size: &u64| {
                 bytes(&tile(*size)) <= 2 * limits.tile_bytes && limits.min_rows <= num_rows(*size)
             };
-            // With more rows, other data displaces them while they are multiplied by a panel.
+            // More rows would leave less of the cache to the panels of the other factor.
             let powers = (0..u64::BITS).map(|bits| 1 << bits);
             let fitting = powers.take_while(|size| *size < extent).filter(fits);
             let is_enough = |size: &u64| ENOUGH_ROWS * limits.min_rows <= num_rows(*size);

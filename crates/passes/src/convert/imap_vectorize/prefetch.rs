@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Without prefetches the first block of a panel waits for memory at each k. So each block fetches its share of the next
-//! panel: `k` runs in steps of a few values, which LLVM unrolls, and each step fetches the share of its values. Lines that
-//! are fetched at once would keep the block waiting for its own, because a core fetches few lines at a time.
+//! panel: `k` runs in steps of a few values, which LLVM unrolls, and each step fetches the share of its values. A core
+//! has few buffers for lines: many prefetches at once would delay the loads of the block.
 
 use crate::{
     analysis::buffers::static_bytes,
@@ -104,7 +104,7 @@ impl Prefetch {
         })
     }
 
-    /// Emits the steps of a strip, and the values that they leave. `fold` emits the loop over a part of the strip.
+    /// Emits the steps of a strip, and returns the folded values. `fold` emits the loop over a part of the strip.
     pub fn build<'c>(
         &self,
         nest: &Nest<'c>,
@@ -190,7 +190,7 @@ impl Prefetch {
     }
 }
 
-/// Has LLVM unroll the loop that leaves these values.
+/// Annotates the loop with these results, so that LLVM unrolls it.
 fn unroll(held: &[Val]) {
     let Some(inner) = held.first().and_then(|it| mlir::defining_op(*it)) else { return };
     let context = mlir::context_of(inner);
