@@ -16,9 +16,9 @@ pub const LINE_BYTES: i64 = 64;
 /// Threads of a warp of each GPU that a machine may have.
 pub const WARP: i64 = 32;
 
-/// Vector operations that take a few times as long as to start threads and to wait for them:
-/// 10 to 30 microseconds.
-const START_THREADS: i64 = 1 << 15;
+/// Operations on vectors in registers that take a few times as long as to start threads, to wait for them and to move
+/// what they wrote to the cache of another core: 20 to 50 microseconds.
+const START_THREADS: i64 = 1 << 18;
 
 /// A machine: a triple, a processor and features, as LLVM names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Machine {
         i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
     }
 
-    /// The operations on 32-bit numbers that are worth several threads: as many as one thread does in a few
+    /// The operations on 32-bit numbers in registers that are worth several threads: as many as one thread does in a few
     /// times the time that it takes to start threads.
     pub fn parallel_threshold(&self) -> i64 {
         self.vector_length(32) * START_THREADS
@@ -337,7 +337,7 @@ pub struct TileLimits {
     pub min_tiles: u64,
     /// Whether the blocks of a GPU compute the tiles: all have one static size, as its shared memory needs it.
     pub blocks: bool,
-    /// The work that is worth several threads; `None` for one thread.
+    /// The work that is worth several threads, in operations on 32-bit numbers in registers; `None` for one thread.
     pub parallel: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=0},convert-imap-to-scf{parallel=true parallel-threshold=3000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(imap-schedule-loops{vector-bits=0},convert-imap-to-scf{parallel=true parallel-threshold=17000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
 // RUN: not tc-opt %s --convert-imap-to-scf='vector-bits=many' 2>&1 | FileCheck %s --check-prefix=NUMBER
 // NUMBER: error: 'func.func' op 'vector-bits' expects a number
 
-// 1000 points of a load, a negation and a store are enough work; 999 are not.
+// 1000 points of a negation, and of a load and a store that count as eight operations each, are enough work; 999 are not.
 // CHECK-LABEL: func.func @enough(
 // CHECK:         scf.parallel
 // CHECK-NOT:     scf.if
@@ -40,11 +40,11 @@ func.func @bytes(%a: memref<3999xi8>, %o: memref<3999xi8>) {
   return
 }
 
-// Functions are more work than additions.
+// Functions are more work than negations.
 // CHECK-LABEL: func.func @function(
 // CHECK:         scf.parallel
-func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
-  imap.generic (i) domain: i in [0, 199] ins(%a[i] : memref<200xf32>) outs(%o[i] : memref<200xf32>) {
+func.func @function(%a: memref<370xf32>, %o: memref<370xf32>) {
+  imap.generic (i) domain: i in [0, 369] ins(%a[i] : memref<370xf32>) outs(%o[i] : memref<370xf32>) {
   ^bb0(%x: f32):
     %y = math.exp %x : f32
     imap.yield %y : f32
@@ -54,8 +54,8 @@ func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
 
 // Work that depends on sizes is compared when the program runs.
 // CHECK-LABEL: func.func @dynamic(
-// CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 1.200000e+04 : f64
-// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 1.200000e+01 : f64
+// CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 6.800000e+04 : f64
+// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 6.800000e+01 : f64
 // CHECK:         %[[POINTS:.*]] = arith.sitofp %{{.*}} : i64 to f64
 // CHECK:         %[[WORK:.*]] = arith.mulf %[[POINTS]], %[[KNOWN]] : f64
 // CHECK:         %[[IS_ENOUGH:.*]] = arith.cmpf oge, %[[WORK]], %[[THRESHOLD]] : f64
@@ -71,6 +71,20 @@ func.func @dynamic(%a: memref<?x8xf32>, %o: memref<?x8xf32>, %m: index) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
     imap.yield %y : f32
+  }
+  return
+}
+
+// What is read again comes from the first cache, next to other operations: 2048 products and sums, 512 loads and 64
+// stores are 8704 operations.
+// CHECK-LABEL: func.func @again(
+// CHECK-NOT:     scf.parallel
+func.func @again(%a: memref<8x32xf32>, %b: memref<32x8xf32>, %o: memref<8x8xf32>) {
+  imap.generic (i, j)[k] domain: i in [0, 7], j in [0, 7], k in [0, 31] ins(%a[i, k], %b[k, j] : memref<8x32xf32>, memref<32x8xf32>)
+      outs(%o[i, j] : memref<8x8xf32>) fold [add f32] {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.mulf %x, %y : f32
+    imap.yield %z : f32
   }
   return
 }

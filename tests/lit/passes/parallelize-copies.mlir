@@ -1,4 +1,4 @@
-// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(parallelize-copies{parallel-threshold=8192}))' | FileCheck %s
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(parallelize-copies{parallel-threshold=65536}))' | FileCheck %s
 // RUN: not tc-opt %s --pass-pipeline='builtin.module(func.func(parallelize-copies{parallel-threshold=x}))' 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: error: 'func.func' op 'parallel-threshold' expects a number
 

@@ -4,7 +4,10 @@
 use super::BACKEND;
 use super::Cpu;
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
-use tc_passes::target::{Codegen, MAX_THREADS, Target as _};
+use tc_passes::{
+    analysis::cost::LOAD,
+    target::{Codegen, MAX_THREADS, Target as _},
+};
 
 /// All parts as one pipeline.
 pub static LOWER_TO_CPU: PipelineInfo = PipelineInfo {
@@ -148,7 +151,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     let split = format!(
         "func.func(imap-split-folds{{parts={} min-size={} row={} strict-fp={strict_fp}}})",
         codegen.threads,
-        threshold / 2,
+        threshold / 2 / LOAD as i64,
         i64::from(registers) / 2 * codegen.machine.vector_length(32)
     );
     let mut passes = Vec::new();
@@ -252,9 +255,6 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
     ]);
     // Masks and steps of vectors are lowered by a pass of their own only.
     passes.extend([&*expand, "convert-math-to-libm", "func.func(convert-vector-to-llvm)"]);
-    if 1 < codegen.threads {
-        passes.push("convert-openmp-to-llvm");
-    }
     passes.extend([
         "separate-entry-blocks",
         // One conversion of all dialects: each one by itself visits every operation.

@@ -9,7 +9,7 @@ use super::pack::{MAX_ELEMENTS, MIN_LINES};
 use crate::{
     analysis::{
         buffers::is_movable,
-        cost::{WORD_BYTES, result_bytes},
+        cost::{ThreadWork, WORD_BYTES},
     },
     target::{LINE_BYTES, TileLimits},
 };
@@ -332,15 +332,13 @@ impl<'c> Member<'c> {
         found
     }
 
-    /// The work of all points, in operations on 32-bit numbers.
+    /// The work of all points for threads; `None` if it depends on sizes.
     fn work(&self, ir: &Context) -> Option<u64> {
-        let vars = self.view.domain.vars().map(|(var, _)| var);
-        let bytes: u64 = mlir::ops(self.generic.body()).into_iter().map(result_bytes).sum();
-        let mut work = bytes.div_ceil(WORD_BYTES);
-        for var in vars.filter(|var| !matches!(var, Var::Runtime(_))) {
-            work = work.saturating_mul(self.extent(ir, var)?);
-        }
-        Some(work)
+        let view = &self.view;
+        let is_product = view.inputs.iter().all(|input| view.reads_again(ir, input));
+        let extent = |var| self.extent(ir, var);
+        let work = ThreadWork::of(self.generic.into(), &extent, is_product);
+        work.unknown.is_empty().then_some(work.known)
     }
 }
 
@@ -410,8 +408,8 @@ pub fn group<'c>(
     let (found, saved) = best?;
     let members = &found.list;
     let work: Option<u64> = members.iter().map(|member| member.work(ir)).sum();
-    let is_parallel =
-        limits.parallel.is_some_and(|threshold| work.is_none_or(|work| threshold <= work));
+    let is_enough = |least: u64| work.is_none_or(|work| least.saturating_mul(WORD_BYTES) <= work);
+    let is_parallel = limits.parallel.is_some_and(is_enough);
     let is_group = 1 < members.len() && limits.min_bytes <= saved;
     if !is_group {
         refused.extend(members[1..].iter().map(|member| mlir::op_key(member.generic.op())));

@@ -124,8 +124,8 @@ pub const PASS: PassInfo = PassInfo {
         },
         PassOption {
             name: "parallel-threshold",
-            description: "Operations below which loops stay in one thread",
-            default: "262144",
+            description: "Operations on registers below which loops stay in one thread",
+            default: "4194304",
         },
         PassOption {
             name: "blocks",

@@ -2,7 +2,7 @@
 //!
 //! One thread that copies what others have written waits for each line, and the others wait for it.
 //!
-//! Before, with `parallel-threshold=8192`:
+//! Before, with `parallel-threshold=65536`:
 //!
 //! ```mlir
 //! memref.copy %a, %b : memref<64x64xf32> to memref<64x64xf32>
@@ -21,7 +21,7 @@
 //! Copies of dynamic sizes, and those inside of parallel loops, stay.
 
 use crate::{
-    analysis::cost::{WORD_BYTES, element_bytes},
+    analysis::cost::{LOAD, WORD_BYTES, element_bytes},
     loops::is_in_parallel,
 };
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -39,8 +39,8 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "func.func",
     options: &[PassOption {
         name: "parallel-threshold",
-        description: "Loads and stores of 32 bits below which a copy stays in one thread",
-        default: "262144",
+        description: "Operations on registers below which a copy stays in one thread",
+        default: "4194304",
     }],
     dependent_dialects: &["imap"],
     run,
@@ -60,7 +60,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let extents = mlir::shape(source.r#type()).into_iter();
         let Some(extents) = extents.collect::<Option<Vec<i64>>>() else { continue };
         // A load and a store per element.
-        let first = 2 * element_bytes(source) as i64;
+        let first = (2 * LOAD * element_bytes(source)) as i64;
         let bytes = extents.iter().fold(first, |all, extent| all.saturating_mul(*extent));
         if threshold.saturating_mul(WORD_BYTES as i64) <= bytes {
             share(copy, &extents);

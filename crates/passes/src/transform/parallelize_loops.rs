@@ -20,7 +20,10 @@
 //! iterations is shared. Loops whose numbers of iterations are not constant stay, and so do those inside of parallel
 //! loops.
 
-use crate::loops::{build_parallel, is_in_parallel, trip_count};
+use crate::{
+    analysis::cost::LOAD,
+    loops::{build_parallel, is_in_parallel, trip_count},
+};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
     imap::INDEPENDENT,
@@ -35,8 +38,8 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "func.func",
     options: &[PassOption {
         name: "parallel-threshold",
-        description: "Operations below which a loop stays in one thread",
-        default: "262144",
+        description: "Operations on registers below which a loop stays in one thread",
+        default: "4194304",
     }],
     dependent_dialects: &["scf"],
     run,
@@ -64,12 +67,16 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operations that one iteration runs, as far as its loops have constant bounds.
+/// The operations on registers that one iteration takes, as far as its loops have constant bounds.
 fn work_of(op: Op) -> i64 {
     let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(op, region));
     let ops = blocks.flat_map(mlir::ops);
     let work = ops.map(|it| work_of(it).saturating_mul(trip_count(it).unwrap_or(1)));
-    work.fold(0, i64::saturating_add).max(1)
+    let own = match mlir::name(op) {
+        "memref.load" | "memref.store" | "tensor.extract" | "tensor.insert" => LOAD as i64,
+        _ => 1,
+    };
+    work.fold(0, i64::saturating_add).max(own)
 }
 
 /// Makes a parallel loop of one whose iterations are independent.

@@ -25,13 +25,13 @@
 
 mod extents;
 mod memory;
+mod threads;
 mod trips;
-mod words;
 mod work;
 
 pub use extents::Extents;
 pub use memory::{Memory, memory};
-pub use words::{WORD_BYTES, element_bytes, result_bytes};
+pub use threads::{LOAD, ThreadWork, WORD_BYTES, block_work, element_bytes};
 pub use work::{Work, work, work_of_operation};
 
 use std::collections::BTreeMap;

@@ -6,9 +6,10 @@ use crate::{
         emit::{Nest, Output, Scope},
         loops::{at_point, reduction_loops, row_loop},
         order::Plan,
-        outer::{Loop, outer_loops},
+        outer::{Loop, MIN_SHARED, outer_loops},
         partial_sums::{self, PartialSums, Step},
         schedule,
+        work::limit_threads,
     },
     loops,
 };
@@ -25,13 +26,14 @@ use tc_ir::Var;
 /// floats, so that what is accumulated and a panel of an input stay in cache.
 pub(super) const STRIP: i64 = 512;
 
-/// The iterations that are enough for all threads.
-const MIN_SHARED: i64 = 64;
+/// Range points that LLVM unrolls, so that vectors hold neighbouring results.
+const MAX_UNROLLED: u64 = 16;
 
 /// Replaces an `imap.generic` on buffers by loops.
 pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = generic.op();
-    let nest = Nest::new(generic.into(), choices)?;
+    let mut nest = Nest::new(generic.into(), choices)?;
+    limit_threads(&mut nest);
     let builder = Builder::before(op);
     let plan = schedule::plan(&nest, None).map_err(Report::error)?;
     let scope = nest.outer_scope(&builder);
@@ -55,9 +57,14 @@ fn in_registers<'c>(
         nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
     let mut loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
     // The innermost loop is for vectors, and threads share its strips if there are few others.
+    let points = ranges.iter().map(|var| nest.intervals.of(*var).num_members().unwrap_or(u64::MAX));
+    let is_for_vectors = points.fold(1, u64::saturating_mul) <= MAX_UNROLLED && 1 < loops.len();
+    if let (true, Some(last)) = (is_for_vectors, loops.last_mut()) {
+        *last = Loop::for_vectors(last.var);
+    }
     let has_few = |var: Var| nest.extent(var).is_some_and(|extent| extent < MIN_SHARED);
     if nest.choices.parallel
-        && ranges.is_empty()
+        && is_for_vectors
         && let [outer, inner] = dims[..]
         && has_few(outer)
         && nest.bound_needs(inner).is_empty()

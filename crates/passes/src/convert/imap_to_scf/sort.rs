@@ -16,12 +16,12 @@
 //! memory. One row of it serves all rows of a thread.
 
 use crate::{
+    analysis::cost::{LOAD, WORD_BYTES, block_work, element_bytes},
     convert::{
         index_emitter::IndexMath,
         loop_nest::{
             Choices,
             sort::{MAX_RUN, Row, Sorter},
-            work,
         },
     },
     loops,
@@ -88,7 +88,10 @@ impl<'c> Sorter<'c> {
         if !self.choices.parallel || num_parallel == 0 {
             return emit(b, false);
         }
-        let threshold = self.choices.parallel_threshold.div_ceil(self.work_per_item());
+        // Vectors hold no more than one item.
+        let lanes = (self.choices.vector_bits / 32).max(1).unsigned_abs();
+        let threshold = (self.choices.parallel_threshold / lanes).saturating_mul(WORD_BYTES);
+        let threshold = threshold.div_ceil(self.work_per_item());
         let threshold = i64::try_from(threshold).unwrap_or(i64::MAX);
         let shape = mlir::shape(self.sort.inputs()[0].r#type());
         let size =
@@ -107,9 +110,10 @@ impl<'c> Sorter<'c> {
         });
     }
 
-    /// The operations per item: as many comparisons as it takes to find its place.
+    /// The work per item: as many comparisons and moves as it takes to find its place.
     fn work_per_item(&self) -> u64 {
-        let comparison = work::of_block(self.sort.comparator()) + self.inits.len() as u64;
+        let moves = LOAD * self.inits.iter().map(|init| element_bytes(*init)).sum::<u64>();
+        let comparison = block_work(self.sort.comparator()) + moves;
         let num_comparisons = match self.extent {
             _ if self.inserts() => 1,
             Some(extent) => u64::from(extent.max(2).ilog2()),

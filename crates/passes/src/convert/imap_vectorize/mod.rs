@@ -50,6 +50,7 @@ use super::loop_nest::{
     outer::{Loop, outer_loops},
     schedule,
     tiling::Tiling,
+    work::limit_threads,
 };
 use crate::loops::{self, memref};
 use block::{Block, Left};
@@ -95,10 +96,12 @@ fn convert<'c>(op: Op<'c>, step: &Step, choices: Choices) -> Result<(), Report<'
     let refuse = |reason| Report::error(format!("cannot be computed by '{step}': {reason}"));
     let not_generic = || refuse("only an imap.generic has register blocks".to_string());
     let generic = Generic::cast(op).ok_or_else(not_generic)?;
-    let nest = Nest::new(generic.into(), choices.inside(op))?;
+    let mut nest = Nest::new(generic.into(), choices.inside(op))?;
     let Some(step) = schedule::vector(&nest).map_err(refuse)? else { return Ok(()) };
     let plan = schedule::plan(&nest, Some(step.lanes)).map_err(refuse)?;
     let tiling = Tiling::of(&nest, &plan, &step).map_err(refuse)?;
+    nest.reuses_inputs = tiling.reuses_inputs(&nest);
+    limit_threads(&mut nest);
     let builder = Builder::before(op);
     build(&nest, &builder, &nest.outer_scope(&builder), &tiling);
     mlir::erase(op);

@@ -63,6 +63,8 @@ pub(in crate::convert) struct Nest<'c> {
     /// Per runtime variable, the constant where the guard of the read fails.
     pub runtime_fills: Vec<Option<Attribute<'c>>>,
     pub choices: Choices,
+    /// Whether the operands of the body stay in registers for several points.
+    pub reuses_inputs: bool,
 }
 
 impl<'c> Nest<'c> {
@@ -145,6 +147,7 @@ impl<'c> Nest<'c> {
             runtimes,
             runtime_fills,
             choices,
+            reuses_inputs: false,
         };
         nest.read_scalars();
         Ok(nest)

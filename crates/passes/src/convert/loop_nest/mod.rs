@@ -58,7 +58,7 @@ pub const MAX_VARIABLES: usize = 64;
 pub(in crate::convert) struct Choices {
     /// Make outermost loops parallel.
     pub parallel: bool,
-    /// Operations below which loops stay in one thread.
+    /// Operations on registers below which loops stay in one thread.
     pub parallel_threshold: u64,
     /// Keep floating-point operations as they are.
     pub strict_fp: bool,
@@ -105,8 +105,8 @@ pub(in crate::convert) const PARALLEL: PassOption = PassOption {
 };
 pub(in crate::convert) const PARALLEL_THRESHOLD: PassOption = PassOption {
     name: "parallel-threshold",
-    description: "Operations below which loops stay in one thread",
-    default: "262144",
+    description: "Operations on registers below which loops stay in one thread",
+    default: "4194304",
 };
 pub(in crate::convert) const STRICT_FP: PassOption = PassOption {
     name: "strict-fp",

@@ -11,7 +11,10 @@ use super::{
 use crate::loops;
 use melior::ir::Type;
 use tc_dialects::mlir::{Builder, Val};
-use tc_ir::Var;
+use tc_ir::{Var, expr::checked_ceil_div};
+
+/// The iterations that are enough for all threads.
+pub(in crate::convert) const MIN_SHARED: i64 = 64;
 
 /// One loop: its variable, and the length of the strips that it steps over, which
 /// leave the points of a strip to a loop inside.
@@ -19,20 +22,31 @@ use tc_ir::Var;
 pub(in crate::convert) struct Loop {
     pub var: Var,
     pub strip: Option<i64>,
+    /// Whether its iterations become lanes of vectors, so that one thread has them all.
+    is_for_vectors: bool,
 }
 
 impl Loop {
     pub fn over(var: Var) -> Self {
-        Self { var, strip: None }
+        Self { var, strip: None, is_for_vectors: false }
     }
 
     pub fn strips(var: Var, length: i64) -> Self {
-        Self { var, strip: Some(length) }
+        Self { strip: Some(length), ..Self::over(var) }
+    }
+
+    pub fn for_vectors(var: Var) -> Self {
+        Self { is_for_vectors: true, ..Self::over(var) }
+    }
+
+    fn iterations(self, nest: &Nest) -> Option<i64> {
+        Some(checked_ceil_div(nest.extent(self.var)?, self.strip.unwrap_or(1))?.max(1))
     }
 }
 
 /// The loops over the dimension variables, the first of them parallel if that was asked for
-/// and there is enough work, which the program tests if it depends on sizes. Each thread has
+/// and there is enough work, which the program tests if it depends on sizes. A second one is parallel only where threads
+/// need its iterations: a loop over both divides the number of each iteration. Each thread has
 /// scratch memory of these types.
 pub(in crate::convert) fn outer_loops<'c>(
     nest: &Nest<'c>,
@@ -42,11 +56,18 @@ pub(in crate::convert) fn outer_loops<'c>(
     scratch: &[Type<'c>],
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
-    let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
-    // The innermost loop over elements is left to vectors. LLVM would have one loop over both.
-    let is_innermost = nest.is_map_form() && 1 < loops.len();
-    let most = 2.min(loops.len() - usize::from(is_innermost));
-    let num_parallel = loops.iter().take_while(independent).take(most).count();
+    let can_share = |it: &&Loop| !it.is_for_vectors && nest.bound_needs(it.var).is_empty();
+    let mut shared = 1_i64;
+    let num_parallel = loops
+        .iter()
+        .take(2)
+        .take_while(can_share)
+        .take_while(|it| {
+            let is_needed = shared < MIN_SHARED;
+            shared = shared.saturating_mul(it.iterations(nest).unwrap_or(1));
+            is_needed
+        })
+        .count();
     let can = num_parallel != 0;
     if_enough_work(nest, builder, scope, can, &mut |builder, scope, in_parallel| {
         if in_parallel {

@@ -160,6 +160,18 @@ impl Tiling {
         found.map(|(number, _)| number).collect()
     }
 
+    /// Whether each folded input is loaded once for several results, as those of a product.
+    pub fn reuses_inputs(&self, nest: &Nest) -> bool {
+        let dims = self.unrolled.iter().map(|(var, _)| *var).chain([self.lane]);
+        let dims: Vec<_> = dims.filter(|var| matches!(var, Var::Dim(_))).collect();
+        let mut inputs = nest.inputs.iter().filter(|input| input.is_folded);
+        !nest.is_map_form()
+            && inputs.all(|input| {
+                let needs = nest.needs(&input.map.results);
+                dims.iter().any(|dim| !needs.contains(dim))
+            })
+    }
+
     /// Points of the lane variable that one block covers.
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
