@@ -171,6 +171,13 @@ pub fn build_parallel<'c>(
     inside.op("scf.reduce", &[], &[]);
 }
 
+/// Tells LLVM how to compile a loop, by parameters of an `#llvm.loop_annotation`. Conversions pass it on to branches of the
+/// `llvm` dialect, which have an attribute of this name.
+pub fn annotate(op: Op, parameters: &str) {
+    let text = format!("#llvm.loop_annotation<{parameters}>");
+    mlir::set_attribute(op, "loop_annotation", mlir::parse_attribute(mlir::context_of(op), &text));
+}
+
 /// Emits `scf.if` and returns its results; each branch returns the values it yields.
 pub fn build_if<'c>(
     builder: &Builder<'c>,

@@ -30,7 +30,7 @@ use std::{
 use tc_passes::target::Machine;
 
 /// The most parts of a module.
-const MAX_PARTS: usize = 4;
+const MAX_PARTS: usize = 8;
 /// Fewer instructions are not worth a part: LLVM compiles them in about five milliseconds.
 const MIN_INSTRUCTIONS: usize = 200;
 

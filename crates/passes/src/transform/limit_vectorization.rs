@@ -32,14 +32,12 @@
 //! } {loop_annotation = #llvm.loop_annotation<vectorize = <disable = true>>}
 //! ```
 //!
-//! The attribute has the name that it has on branches of the `llvm` dialect, because conversions pass it
-//! on unchanged. LLVM ignores any other name.
-//!
 //! Options: `max-conditional-ops`, the largest number of operations in the branches of a loop;
 //! `max-extrema`, the largest number of minima and maxima of floats in a loop; `max-unrolled`, the largest number of
 //! iterations of a loop that LLVM unrolls; `max-copied-ops`, the largest number of operations of a loop of which LLVM
 //! may copy the inner loops. Remark: the number of annotated loops.
 
+use crate::loops;
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
     mlir::{self, Op},
@@ -110,9 +108,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             if limits.is_empty() {
                 return;
             }
-            let text = format!("#llvm.loop_annotation<{}>", limits.join(", "));
-            let annotation = mlir::parse_attribute(pass.context, &text);
-            mlir::set_attribute(op, "loop_annotation", annotation);
+            loops::annotate(op, &limits.join(", "));
             num_annotated += 1;
         });
         remark(

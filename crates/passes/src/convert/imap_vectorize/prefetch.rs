@@ -193,7 +193,5 @@ impl Prefetch {
 /// Annotates the loop with these results, so that LLVM unrolls it.
 fn unroll(held: &[Val]) {
     let Some(inner) = held.first().and_then(|it| mlir::defining_op(*it)) else { return };
-    let context = mlir::context_of(inner);
-    let annotation = "#llvm.loop_annotation<unroll = <full = true>>";
-    mlir::set_attribute(inner, "loop_annotation", mlir::parse_attribute(context, annotation));
+    loops::annotate(inner, "unroll = <full = true>");
 }
