@@ -9,18 +9,21 @@ use tc_backends::{
     Codegen, Error, Executable, Machine, Request, Session, Source, backend, cpu, runtime::Tensor,
 };
 
+const ROWS: usize = 512;
+
 /// The extents of a chain of products, each of which is worth two threads.
 const SIZES: [usize; 7] = [128, 160, 96, 130, 110, 150, 100];
 
 /// A program that LLVM compiles in parts.
 fn program() -> String {
-    let mut text = format!("HloModule m\nENTRY e {{\n  x0 = f32[128,{}] parameter(0)\n", SIZES[0]);
+    let mut text =
+        format!("HloModule m\nENTRY e {{\n  x0 = f32[{ROWS},{}] parameter(0)\n", SIZES[0]);
     for (number, pair) in SIZES.windows(2).enumerate() {
         let (rows, columns, next) = (pair[0], pair[1], number + 1);
         let root = if next + 1 == SIZES.len() { "ROOT " } else { "" };
         let _ = write!(
             text,
-            "  w{number} = f32[{rows},{columns}] parameter({next})\n  {root}x{next} = f32[128,{columns}] \
+            "  w{number} = f32[{rows},{columns}] parameter({next})\n  {root}x{next} = f32[{ROWS},{columns}] \
              dot(x{number}, w{number}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n"
         );
     }
@@ -33,7 +36,7 @@ fn inputs() -> Vec<Tensor> {
         Tensor::from_values(&[rows, columns], &values).expect("as many values")
     };
     let factors = SIZES.windows(2).map(|pair| matrix(pair[0], pair[1]));
-    [matrix(128, SIZES[0])].into_iter().chain(factors).collect()
+    [matrix(ROWS, SIZES[0])].into_iter().chain(factors).collect()
 }
 
 /// A folder that does not exist.
