@@ -16,8 +16,8 @@ pub const LINE_BYTES: i64 = 64;
 /// Threads of a warp of each GPU that a machine may have.
 pub const WARP: i64 = 32;
 
-/// Operations on vectors in registers that take a few times as long as to start threads, to wait for them and to move
-/// what they wrote to the cache of another core: 20 to 50 microseconds.
+/// The least work for several threads, in operations on vector registers: 20 to 50 microseconds. This is a few times the
+/// cost of threads: their start, the barrier at the end, and transfers between the caches of cores.
 const START_THREADS: i64 = 1 << 18;
 
 /// A machine: a triple, a processor and features, as LLVM names them.

@@ -9,9 +9,9 @@
 //! * no operand of more than `shared-bytes` is read again for each tile, except the second factor of a product.
 //!
 //! With a product, a tile has at least `min-rows` rows and touches at most `product-bytes`. A product that is in no group
-//! is tiled by rows, so that those of its first factor stay in cache: four times `min-rows` if they fit, as more would leave
-//! less of the cache to the other factor. Long rows are cut. If rows are a multiple of `set-bytes` apart, they are copied,
-//! so that one element of each does not displace those of the others.
+//! is tiled by rows, so that a tile of the first factor stays in cache. A tile has four times `min-rows` rows if they fit;
+//! more rows would leave less of the cache to the other factor. Long rows are cut. Rows that are a multiple of `set-bytes`
+//! apart are copied, because they would evict each other from the cache.
 //!
 //! Of the sets of tiled dimensions from the outermost one on, the one with the least traffic wins. The
 //! contiguous dimension is only tiled if it is the only dimension, or with `min-strip` if operations fold along all

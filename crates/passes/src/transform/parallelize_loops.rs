@@ -67,7 +67,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operations on registers that one iteration takes, as far as its loops have constant bounds.
+/// The work of one iteration, in operations on registers. The body of a loop without constant bounds counts once.
 fn work_of(op: Op) -> i64 {
     let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(op, region));
     let ops = blocks.flat_map(mlir::ops);

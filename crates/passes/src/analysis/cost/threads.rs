@@ -1,9 +1,9 @@
 //! The work that threads divide.
 //!
-//! The unit is an operation on a register of numbers of 32 bits; wider numbers count more, because a vector holds fewer of
-//! them. A load or a store takes as long as [`LOAD`] of them, and counts once per element: what is read again comes from
-//! the first cache, next to the operations on registers. A function or a division is several operations. Of a product in
-//! blocks of results, the addition is one operation with the multiplication.
+//! The unit is an operation on a vector register of 32-bit numbers. An operation on 64-bit numbers counts twice, because a
+//! vector holds half as many. A load or a store counts as [`LOAD`] operations. Each element counts once, because later loads
+//! hit the first-level cache. A function or a division counts as several operations. In a register block, a multiplication
+//! and the addition of its result count as one operation.
 
 use melior::ir::ValueLike;
 use tc_dialects::{
@@ -15,7 +15,7 @@ use tc_ir::{Context, IndexingMap, Var};
 /// The bytes of a number that counts as one.
 pub const WORD_BYTES: u64 = 4;
 
-/// A load from an outer cache, in operations on registers.
+/// A load from the second-level cache, in operations on registers.
 pub const LOAD: u64 = 8;
 /// A mathematical function or a call, in operations on registers.
 const FUNCTION: u64 = 30;
@@ -36,8 +36,8 @@ impl ThreadWork {
     pub fn of(op: AnyIndexed, extent: &dyn Fn(Var) -> Option<u64>, is_product: bool) -> Self {
         let ir = Context::new();
         let domain = op.domain(&ir);
-        let vars: Vec<Var> = domain.vars().map(|(var, _)| var).collect();
-        let vars: Vec<_> = vars.into_iter().filter(|it| !matches!(it, Var::Runtime(_))).collect();
+        let vars = domain.vars().map(|(var, _)| var);
+        let vars: Vec<_> = vars.filter(|it| !matches!(it, Var::Runtime(_))).collect();
         let points =
             |vars: &[Var]| vars.iter().filter_map(|var| extent(*var)).fold(1, u64::saturating_mul);
         let mut known = points(&vars).saturating_mul(point_work(op, is_product));
@@ -112,7 +112,7 @@ pub fn element_bytes(value: Val) -> u64 {
     mlir::byte_width(mlir::element_type(value.r#type())).into()
 }
 
-/// The bytes of an element that an operation computes, by its first result; those of a word if it has none.
+/// The bytes of an element of the first result; [`WORD_BYTES`] if an operation has no result.
 fn result_bytes(op: Op) -> u64 {
     mlir::results(op).first().map_or(WORD_BYTES, |result| element_bytes(*result))
 }

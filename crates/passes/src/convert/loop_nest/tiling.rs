@@ -160,7 +160,7 @@ impl Tiling {
         found.map(|(number, _)| number).collect()
     }
 
-    /// Whether each folded input is loaded once for several results, as those of a product.
+    /// Whether a block loads each element of a folded input once for several results, as a product does.
     pub fn reuses_inputs(&self, nest: &Nest) -> bool {
         let dims = self.unrolled.iter().map(|(var, _)| *var).chain([self.lane]);
         let dims: Vec<_> = dims.filter(|var| matches!(var, Var::Dim(_))).collect();
