@@ -279,7 +279,7 @@ func.func @f(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> (tensor<?x?xf32>, tens
     for [m, k, n] in [[5, 7, 9], [1, 1, 1], [18, 3, 33], [4, 0, 5], [0, 2, 3]] {
         let (_, stats) = check_passes(&module, "f", &[matrix(m, k), matrix(k, n)], &options)
             .unwrap_or_else(|error| panic!("{m}, {k}, {n}: {error}"));
-        assert!(stats.changes.contains_key("convert-scf-to-openmp"), "{stats:?}");
+        assert!(stats.changes.contains_key("outline-parallel-loops"), "{stats:?}");
         assert_eq!(stats.uncertain, 0);
     }
 }

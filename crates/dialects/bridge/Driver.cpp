@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/OpenMP/OpenMPDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -114,6 +115,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<memref::MemRefDialect>();
   else if (dialect == "nvvm")
     registry.insert<NVVM::NVVMDialect>();
+  else if (dialect == "omp")
+    registry.insert<omp::OpenMPDialect>();
   else if (dialect == "scf")
     registry.insert<scf::SCFDialect>();
   else if (dialect == "tc")

@@ -55,7 +55,6 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::hoist_divisions::PASS,
     &transform::hoist_invariants::PASS,
     &transform::hoist_scratch::PASS,
-    &transform::hoist_thread_memory::PASS,
     &transform::assign_buffers::PASS,
     &fusion::PASS,
     &transform::outline_functions::PASS,
@@ -74,13 +73,13 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::limit_vectorization::PASS,
     &transform::mark_scratch::PASS,
     &transform::note_work::PASS,
+    &transform::outline_parallel_loops::PASS,
     &transform::parallelize_copies::PASS,
     &transform::parallelize_loops::PASS,
     &transform::pin_carried_buffers::PASS,
     &transform::raise_while_to_for::PASS,
     &transform::reuse_carried_buffers::PASS,
     &transform::scalarize_tensors::PASS,
-    &transform::scope_parallel_accesses::PASS,
     &transform::separate_entry_blocks::PASS,
     &convert::split_complex::PASS,
     &transform::store_bools_as_bytes::PASS,
@@ -97,8 +96,12 @@ pub const PASSES: &[&PassInfo] = &[
 ];
 
 /// Names of removed passes, and of those that do their work now.
-pub const REMOVED: &[(&str, &str)] =
-    &[("fuse-outer-dimensions", "imap-tile"), ("outline-loops", "imap-outline-functions")];
+pub const REMOVED: &[(&str, &str)] = &[
+    ("fuse-outer-dimensions", "imap-tile"),
+    ("hoist-thread-memory", "outline-parallel-loops"),
+    ("outline-loops", "imap-outline-functions"),
+    ("scope-parallel-accesses", "outline-parallel-loops"),
+];
 
 /// Shorthands: the option of `tc-opt`, its description, and its pipeline.
 pub const PIPELINES: &[(&str, &str, &str)] = &[

@@ -69,13 +69,20 @@ pub fn build_store<'c>(
 pub type ForBody<'a, 'c> = dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
 
 /// Emits `scf.for` from `lower` to `upper`, which is excluded, and returns its results.
-/// `body` gets the index and the carried values, and returns the next carried values.
+/// `body` gets the index and the carried values, and returns the next carried values. If the upper bound is the lower one
+/// and a constant, the loop counts from 0: LLVM then knows how often it runs.
 pub fn build_for<'c>(
     builder: &Builder<'c>,
     (lower, upper, step): (Val<'c>, Val<'c>, Val<'c>),
     inits: &[Val<'c>],
     body: &mut ForBody<'_, 'c>,
 ) -> Vec<Val<'c>> {
+    if let Some(length) = constant_above(upper, lower) {
+        let bounds = (builder.index(0), length, step);
+        return build_for(builder, bounds, inits, &mut |inside, offset, carried| {
+            body(inside, add_indices(inside, lower, offset), carried)
+        });
+    }
     let carried: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
     let arguments = [vec![builder.index_type()], carried.clone()].concat();
     let (region, block) = mlir::region_with_block(&arguments, builder.location);
@@ -86,6 +93,13 @@ pub fn build_for<'c>(
     let yielded = body(&inside, arguments[0], &arguments[1..]);
     inside.op("scf.yield", &yielded, &[]);
     mlir::results(op)
+}
+
+/// The constant that is added to `base` for a value.
+fn constant_above<'c>(value: Val<'c>, base: Val<'c>) -> Option<Val<'c>> {
+    let op = mlir::defining_op(value).filter(|it| mlir::is(*it, "arith.addi"))?;
+    let constant = mlir::operand(op, 1);
+    (mlir::operand(op, 0) == base && mlir::constant_of(constant).is_some()).then_some(constant)
 }
 
 /// Emits a loop from 0 to below `extent` whose iterations are [`INDEPENDENT`].
@@ -131,6 +145,28 @@ pub const IN_THREAD: &str = "tc.in_thread";
 pub fn is_in_parallel(op: Op) -> bool {
     ["scf.parallel", "scf.forall"].iter().any(|it| mlir::ancestor(op, it).is_some())
         || mlir::ancestor(op, "func.func").is_some_and(|it| it.has_attribute(IN_THREAD))
+}
+
+/// Emits the product of two indices, which does not overflow.
+pub fn multiply_indices<'c>(builder: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+    match (mlir::constant_of(lhs), mlir::constant_of(rhs)) {
+        (Some(1), _) => rhs,
+        (_, Some(1)) => lhs,
+        _ => without_overflow(builder, "arith.muli", lhs, rhs),
+    }
+}
+
+/// Emits the sum of two indices, which does not overflow.
+pub fn add_indices<'c>(builder: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+    match mlir::constant_of(lhs) {
+        Some(0) => rhs,
+        _ => without_overflow(builder, "arith.addi", lhs, rhs),
+    }
+}
+
+fn without_overflow<'c>(builder: &Builder<'c>, name: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+    let flags = mlir::parse_attribute(builder.context, "#arith.overflow<nsw>");
+    builder.value_with(name, &[lhs, rhs], builder.index_type(), &[("overflowFlags", flags)])
 }
 
 /// How often an `scf.for` runs, if its bounds are constant.

@@ -6,7 +6,8 @@
 // CHECK:           scf.for %[[B:.*]] =
 // CHECK:             memref.load %{{.*}}[%[[B]]] : memref<31xi32>
 // CHECK:             scf.if
-// CHECK:               scf.for %{{.*}} = %[[START]] to
+// CHECK:               scf.for %[[D:.*]] = %c0 to %c16
+// CHECK:                 arith.addi %[[START]], %[[D]] overflow<nsw>
 func.func @strips(%ids: memref<31xi32>, %u: memref<31x64xf32>, %y: memref<10x64xf32>) {
   imap.scatter (b, d){r} domain: b in [0, 30], d in [0, 63] runtime(%ids[b] : memref<31xi32>)
     ins(%u[b, d] : memref<31x64xf32>) outs(%y[r, d] where r in [0, 9] : memref<10x64xf32>) fold [add f32] {

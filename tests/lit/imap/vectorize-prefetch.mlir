@@ -29,8 +29,8 @@
 // CHECK:                 %[[ROW:.*]] = arith.minsi %[[LINE]], %[[LAST]] : index
 // CHECK:                 memref.prefetch %[[Y]][%[[NEXT]], %[[ROW]], %{{.*}}], read, locality<2>, data : memref<8x256x16xf32>
 // CHECK-NOT:             memref.prefetch
-// CHECK:                 %[[END:.*]] = arith.addi %[[STEP]], %[[EIGHT]] : index
-// CHECK:                 scf.for %{{.*}} = %[[STEP]] to %[[END]] step
+// CHECK:                 scf.for %[[K:[^ ]*]] = %{{.*}} to %[[EIGHT]] step
+// CHECK:                   arith.addi %[[STEP]], %[[K]] overflow<nsw> : index
 // CHECK:                 } {loop_annotation = #[[INNER]]}
 // CHECK-NOT:         scf.for
 func.func @product(%x: memref<64x256xf32>, %y: memref<8x256x16xf32>, %z: memref<64x128xf32>) {

@@ -84,7 +84,7 @@ impl Target for Cpu {
     }
 
     fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
-        [pipeline::to_loops(codegen, upstream), pipeline::to_llvm(codegen, upstream)].join(",")
+        [pipeline::to_loops(codegen, upstream), pipeline::to_llvm(upstream)].join(",")
     }
 }
 
@@ -112,7 +112,7 @@ impl Backend for Cpu {
         read_signatures(&copy).ok_or(Error::Lowering)?;
         run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
         if stage == Stage::Llvm {
-            run(&mut copy, &pipeline::to_llvm(codegen, upstream))?;
+            run(&mut copy, &pipeline::to_llvm(upstream))?;
             upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
         }
         Ok(copy)
@@ -202,7 +202,7 @@ impl<'c> Lowered<'c> {
         let context = mlir::context_of(mlir::op_ref(module.as_operation()));
         context.enable_multi_threading(is_large && 1 < codegen.compile_threads);
         let lowered = run(&mut copy, &pipeline::to_loops(codegen, upstream))
-            .and_then(|()| run(&mut copy, &pipeline::to_llvm(codegen, upstream)));
+            .and_then(|()| run(&mut copy, &pipeline::to_llvm(upstream)));
         context.enable_multi_threading(false);
         lowered?;
         upstream::check_lowered(&copy).ok_or(Error::Lowering)?;

@@ -217,8 +217,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
 fn from_nests(codegen: &Codegen) -> String {
     let mut passes = Vec::new();
     if 1 < codegen.threads {
-        // Canonicalization removes regions that later passes cannot handle.
-        passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory,canonicalize)"]);
+        passes.push("outline-parallel-loops");
     }
     passes.extend([
         // Only now, because canonicalization keeps regions that hold calls of functions.
@@ -231,7 +230,7 @@ fn from_nests(codegen: &Codegen) -> String {
 }
 
 /// The third part: the `llvm` dialect. `upstream` as for [`destinations`].
-pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
+pub fn to_llvm(upstream: bool) -> String {
     let mut passes = Vec::new();
     if upstream {
         passes.extend([
@@ -263,9 +262,6 @@ pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
         "store-bools-as-bytes",
         "llvm.func(canonicalize,cse)",
     ]);
-    if 1 < codegen.threads {
-        passes.push("llvm.func(scope-parallel-accesses)");
-    }
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
     passes.join(",")

@@ -69,6 +69,8 @@ pub(super) struct Decoder {
     pub(super) runtimes: Vec<Reg>,
     /// Whether the region of a fold in any order is being decoded.
     pub(super) in_fold: bool,
+    /// The number of the thread that runs the code that is being decoded, and the number of threads.
+    pub(super) thread: (i64, i64),
     depth: usize,
 }
 
@@ -92,6 +94,7 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
         ranges: Vec::new(),
         runtimes: Vec::new(),
         in_fold: false,
+        thread: (0, 1),
         depth: 0,
     };
     let [body] = mlir::blocks(op, 0)[..] else {

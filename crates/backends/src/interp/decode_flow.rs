@@ -5,6 +5,7 @@ use super::{
     error::Error,
     function,
     program::{Branch, Code, CountedLoop, Counter, If, Inst, Moves, Reg, Switch, While},
+    scalar::Scalar,
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::mlir::{self, Blk, Op, Val};
@@ -20,6 +21,9 @@ pub(super) enum Called {
         results: Vec<Slot>,
     },
 }
+
+/// The threads of a region of `omp`.
+const NUM_THREADS: i64 = 2;
 
 impl Decoder {
     /// An operation of `scf` or `func`.
@@ -273,26 +277,24 @@ impl Decoder {
         Ok(())
     }
 
-    /// An operation of `omp` that divides a loop among threads: one thread runs all iterations.
+    /// A region of `omp` that several threads run: two threads run it, one after the other.
     pub(super) fn threads(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
-        let block = self.only_block(op, 0)?;
-        let arguments = mlir::arguments(block);
-        match name {
-            "parallel" | "wsloop" if arguments.is_empty() => self.block(block, code).map(|_| ()),
-            "loop_nest" if !op.has_attribute("loop_inclusive") => {
-                let at = self.at(op);
-                let operands = self.scalars(op, &mlir::operands(op))?;
-                let bounds: Vec<_> =
-                    operands.chunks(arguments.len().max(1)).map(<[Reg]>::to_vec).collect();
-                let counters = self.counters(&arguments, &bounds);
-                let body = self.branch(block, &[], op)?;
-                let (init, finish) = (Moves::default(), Moves::default());
-                let inst = CountedLoop { counters, unsigned_width: 0, init, body, finish, at };
-                code.push(Inst::Loop(Box::new(inst)));
-                Ok(())
-            }
-            _ => Err(self.unsupported(op)),
+        if name != "parallel" || op.operand_count() != 0 {
+            return Err(self.unsupported(op));
         }
+        let (block, around) = (self.only_block(op, 0)?, self.thread);
+        for number in 0..NUM_THREADS {
+            self.thread = (number, NUM_THREADS);
+            self.block(block, code)?;
+        }
+        self.thread = around;
+        Ok(())
+    }
+
+    /// Decodes a call that returns a known number.
+    fn number(&mut self, op: Op, value: i64) {
+        let reg = self.new_scalar(mlir::result(op, 0));
+        self.constants.push((reg, Scalar::int(value)));
     }
 
     fn func_call(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
@@ -303,6 +305,12 @@ impl Decoder {
                 return Err(Error::at(op, format!("calls '{callee}', which is not a function")));
             };
             if mlir::body(function, 0).is_none() {
+                let (thread, num_threads) = self.thread;
+                match callee {
+                    "omp_get_thread_num" => return Ok(self.number(op, thread)),
+                    "omp_get_num_threads" => return Ok(self.number(op, num_threads)),
+                    _ => {}
+                }
                 let function = function::of_symbol(callee).ok_or_else(|| {
                     Error::at(op, format!("calls '{callee}', whose body is not in the module"))
                 })?;

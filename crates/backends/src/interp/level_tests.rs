@@ -857,23 +857,26 @@ fn threads_run_one_after_another() {
   %c4 = arith.constant 4 : index
   %m = memref.alloc() : memref<4x2xi32>
   omp.parallel {
-    omp.wsloop {
-      omp.loop_nest (%i, %j) : index = (%c0, %c0) to (%c4, %c2) step (%c2, %c1) {
-        %n = imap.apply #imap.map<(d0, d1) -> (d0 * 10 + d1)>(%i, %j) : index
-        %v = arith.index_cast %n : index to i32
-        memref.store %v, %m[%i, %j] : memref<4x2xi32>
-        omp.yield
-      }
+    %number = func.call @omp_get_thread_num() : () -> i32
+    %n = func.call @omp_get_num_threads() : () -> i32
+    %thread = arith.index_cast %number : i32 to index
+    %row = arith.muli %thread, %c2 : index
+    scf.for %j = %c0 to %c2 step %c1 {
+      %k = arith.index_cast %j : index to i32
+      %v = arith.addi %k, %n : i32
+      memref.store %v, %m[%row, %j] : memref<4x2xi32>
     }
     omp.terminator
   }
   %x = memref.load %m[%c2, %c0] : memref<4x2xi32>
   %y = memref.load %m[%c2, %c1] : memref<4x2xi32>
   %r = tensor.from_elements %x, %y : tensor<2xi32>";
-    assert_eq!(run_code("tensor<2xi32>", text), [20.0, 21.0]);
-    let message = error_code(
-        "tensor<2xi32>",
-        &text.replace("memref.load %m[%c2, %c1]", "memref.load %m[%c1, %c1]"),
-    );
+    let functions = "func.func private @omp_get_thread_num() -> i32
+func.func private @omp_get_num_threads() -> i32";
+    let module = |text: &str| format!("{functions}\n{}", code("tensor<2xi32>", text));
+    let outcomes = run_text(&module(text), &[ints(&[4], &A)]).expect("it runs");
+    assert_eq!(values(&outcomes[0]), [2.0, 3.0]);
+    let other = text.replace("memref.load %m[%c2, %c1]", "memref.load %m[%c1, %c1]");
+    let message = error(&module(&other), &[ints(&[4], &A)]);
     assert!(message.contains("returns an undefined element: [1] of result 0"), "{message}");
 }

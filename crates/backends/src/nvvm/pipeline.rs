@@ -97,9 +97,9 @@ fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
 }
 
 /// The passes from functions that call a device to the `llvm` dialect, without kernels.
-pub(super) fn host(codegen: &Codegen) -> String {
+pub(super) fn host() -> String {
     let scalars = "convert-imap-to-arith,canonicalize,cse";
-    [scalars, &to_llvm(codegen, true), "check-device-reads"].join(",")
+    [scalars, &to_llvm(true), "check-device-reads"].join(",")
 }
 
 /// The whole pipeline as `tc-opt` runs it.

@@ -94,7 +94,7 @@ impl Program {
             mlir::erase(module);
         }
         let host = Codegen { strict_fp: codegen.strict_fp, ..Codegen::default() };
-        cpu::run(&mut copy, &pipeline::host(&host))?;
+        cpu::run(&mut copy, &pipeline::host())?;
         let start = Instant::now();
         let mut code = llvm::Module::translate(mlir::op_ref(copy.as_operation()), &host.machine)?;
         code.link_builtins()?;

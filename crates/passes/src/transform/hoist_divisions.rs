@@ -32,7 +32,7 @@
 //! }
 //! ```
 //!
-//! The pass handles loops of `scf` and `omp`. LLVM handles divisions by constants, so they move only if
+//! The pass handles loops of `scf`. LLVM handles divisions by constants, so they move only if
 //! another moved division uses them. Remark: the number of divisions that left a loop.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
@@ -54,13 +54,7 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 /// What a division may leave, and whether that is a loop.
-const AROUND: [(&str, bool); 5] = [
-    ("scf.for", true),
-    ("scf.parallel", true),
-    ("scf.if", false),
-    ("omp.loop_nest", false),
-    ("omp.wsloop", true),
-];
+const AROUND: [(&str, bool); 3] = [("scf.for", true), ("scf.parallel", true), ("scf.if", false)];
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };

@@ -69,7 +69,7 @@ pub const PASS: PassInfo = PassInfo {
         PassOption {
             name: "max-copied-ops",
             description: "Largest number of operations of a loop whose inner loops LLVM may copy",
-            default: "64",
+            default: "16",
         },
     ],
     dependent_dialects: &["llvm"],

@@ -210,7 +210,7 @@ fn num_loops(op: Op) -> i64 {
 }
 
 /// Inserts an unnamed function with a copy of `op` before `function`, and returns it with the operands of its calls.
-fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
+pub(super) fn outline<'c>(function: Op<'c>, op: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
     let context = mlir::context_of(function);
     let mut used = Used::default();
     values_from_outside(op).into_iter().for_each(|value| used.add(value));

@@ -10,11 +10,14 @@ use super::{
 };
 use crate::loops;
 use melior::ir::Type;
-use tc_dialects::mlir::{Builder, Val};
+use tc_dialects::mlir::{self, Builder, Val};
 use tc_ir::{Var, expr::checked_ceil_div};
 
 /// The iterations that are enough for all threads.
 pub(in crate::convert) const MIN_SHARED: i64 = 64;
+
+/// The most strips of a loop that threads share.
+const MAX_SHARED: i64 = 1024;
 
 /// One loop: its variable, and the length of the strips that it steps over, which
 /// leave the points of a strip to a loop inside.
@@ -71,6 +74,11 @@ pub(in crate::convert) fn outer_loops<'c>(
     let can = num_parallel != 0;
     if_enough_work(nest, builder, scope, can, &mut |builder, scope, in_parallel| {
         if in_parallel {
+            let divided = match loops {
+                [only] => strip_length(nest, *only).map(|it| [Loop::strips(only.var, it), *only]),
+                _ => None,
+            };
+            let loops = divided.as_ref().map_or(loops, |it| it);
             parallel_loops(nest, builder, scope, loops, num_parallel, scratch, body);
         } else {
             let mut scope = scope.clone();
@@ -79,6 +87,20 @@ pub(in crate::convert) fn outer_loops<'c>(
             serial_loops(nest, builder, &scope, loops, body);
         }
     });
+}
+
+/// The length of strips into which a loop is divided that LLVM vectorizes, so that it knows how often a loop over a strip
+/// runs, and adds no loops for the rest of the iterations.
+fn strip_length(nest: &Nest, it: Loop) -> Option<i64> {
+    let has_guards = nest.inputs.iter().any(|input| !input.map.constraints.is_empty());
+    if !nest.is_map_form() || has_guards || !nest.domain.constraints.is_empty() {
+        return None;
+    }
+    let elements = nest.outputs.iter().map(|output| i64::from(mlir::byte_width(output.element)));
+    let lanes = nest.choices.vector_bits / 8 / elements.min().filter(|width| *width != 0)?;
+    let extent = nest.extent(it.var).filter(|_| it.strip.is_none() && lanes != 0)?;
+    let is_even = |count: &i64| extent % count == 0 && extent / count % lanes == 0;
+    (MIN_SHARED..=MAX_SHARED).find(is_even).map(|count| extent / count)
 }
 
 /// Emits loops that run in parallel if that was asked for, they `can`, and there is enough work, which
@@ -123,7 +145,7 @@ pub(in crate::convert) fn parallel_loops<'c>(
         let mut scope = scope.clone();
         scope.scratch = scratch.iter().map(|ty| loops::build_stack(builder, *ty)).collect();
         for ((it, value), (_, upper, _)) in parallel.iter().zip(values).zip(&bounds) {
-            enter(builder, &mut scope, *it, *value, *upper);
+            enter(nest, builder, &mut scope, *it, *value, *upper);
         }
         serial_loops(nest, builder, &scope, serial, body);
     });
@@ -144,7 +166,7 @@ fn serial_loops<'c>(
     let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
         loops::build_for(builder, (lower, upper, step), &[], &mut |builder, value, _| {
             let mut scope = scope.clone();
-            enter(builder, &mut scope, *first, value, upper);
+            enter(nest, builder, &mut scope, *first, value, upper);
             serial_loops(nest, builder, &scope, rest, body);
             Vec::new()
         })
@@ -168,6 +190,7 @@ fn loop_of<'c>(
 
 /// Notes the value of a loop's variable, or the bounds of the strip that begins there.
 fn enter<'c>(
+    nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &mut Scope<'c>,
     it: Loop,
@@ -178,9 +201,10 @@ fn enter<'c>(
         scope.values.insert(it.var, value);
         return;
     };
-    let index = builder.index_type();
-    let length = builder.index(length);
-    let end = builder.value("arith.addi", &[value, length], index);
-    let end = builder.value("arith.minsi", &[end, upper], index);
+    let is_even = nest.extent(it.var).is_some_and(|extent| extent % length == 0);
+    let mut end = loops::add_indices(builder, value, builder.index(length));
+    if !is_even {
+        end = builder.value("arith.minsi", &[end, upper], builder.index_type());
+    }
     scope.strips.insert(it.var, (value, end));
 }

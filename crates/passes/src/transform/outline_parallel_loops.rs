@@ -1,0 +1,186 @@
+//! `outline-parallel-loops`: make a function of each parallel loop, which threads call for their iterations.
+//!
+//! Before:
+//!
+//! ```mlir
+//! scf.parallel (%i) = (%c0) to (%c64) step (%c4) {
+//!   .. // uses %x and %y
+//! }
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! omp.parallel {
+//!   .. // of the 16 iterations, %first to %last are those of the thread
+//!   func.call @f_part(%first, %last, %x, %y)
+//! }
+//!
+//! func.func private @f_part(%first: index, %last: index, %x: memref<64xf32> {llvm.noalias}, ..) {
+//!   scf.for %number = %first to %last step %c1 {
+//!     %i = arith.muli %number, %c4
+//!     ..
+//! ```
+//!
+//! Each thread has as many iterations as the others, one after the other. Stack memory of the loop is allocated once per
+//! thread. A loop with results, which are reductions, stays: it runs in one thread.
+//!
+//! The translation of `omp.wsloop`, which upstream's conversion makes, puts the whole loop in a function that reads its
+//! pointers from memory. LLVM knows less of them than of arguments, and takes about twice as long for such a loop.
+
+use super::outline_functions::outline;
+use crate::loops::{add_indices, annotate, build_for, multiply_indices};
+use melior::ir::{Region, operation::OperationLike};
+use std::collections::HashSet;
+use tc_dialects::{
+    mlir::{self, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassRun},
+};
+use tc_ir::expr::checked_ceil_div;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "outline-parallel-loops",
+    summary: "Make a function of each parallel loop, which threads call for their iterations",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "func", "llvm", "omp", "scf"],
+    run,
+};
+
+/// The number of a thread, and the number of threads.
+const THREADS: [&str; 2] = ["omp_get_thread_num", "omp_get_num_threads"];
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let symbols = mlir::ops(block);
+    let names = symbols.iter().filter_map(|op| mlir::string_attr(*op, "sym_name"));
+    let mut names: HashSet<String> = names.map(str::to_owned).collect();
+    for function in symbols.into_iter().filter(|op| mlir::is(*op, "func.func")) {
+        let mut loops = Vec::new();
+        mlir::walk(function, &mut |op| {
+            if mlir::is(op, "scf.parallel") && op.result_count() == 0 {
+                loops.push(op);
+            }
+        });
+        // Inner loops first.
+        for op in loops.into_iter().rev() {
+            pass.enter(op);
+            for name in THREADS.iter().filter(|name| mlir::find_symbol(op, name).is_none()) {
+                declare(pass.op, name);
+            }
+            let shared = share(op);
+            let (part, passed) = outline(function, shared);
+            let mut name =
+                format!("{}_part", mlir::string_attr(function, "sym_name").unwrap_or_default());
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
+            mlir::set_attribute(part, "sym_name", mlir::string(pass.context, &name));
+            let callee = ("callee", mlir::symbol(pass.context, &name));
+            Builder::before(shared).op_with("func.call", &passed, &[], &[callee], vec![]);
+            mlir::erase(shared);
+        }
+    }
+    Ok(())
+}
+
+/// Declares a function of OpenMP that returns a number.
+fn declare(module: Op, name: &str) {
+    let Some(first) = mlir::body(module, 0).and_then(mlir::first) else { return };
+    let context = mlir::context_of(module);
+    let attributes = [
+        ("sym_name", mlir::string(context, name)),
+        ("sym_visibility", mlir::string(context, "private")),
+        ("function_type", mlir::parse_attribute(context, "() -> i32")),
+    ];
+    Builder::before(first).op_with("func.func", &[], &[], &attributes, vec![Region::new()]);
+}
+
+/// Replaces a parallel loop by a region that each thread runs, and returns the loop of a thread.
+fn share(op: Op) -> Op {
+    let builder = Builder::before(op).located(op.location());
+    let (context, index) = (builder.context, builder.index_type());
+    let [lowers, uppers, steps] = [0, 1, 2].map(|group| mlir::operand_group(op, group));
+    let bounds = lowers.iter().zip(&uppers).zip(&steps);
+    let counts: Vec<_> =
+        bounds.map(|((lower, upper), step)| count(&builder, *lower, *upper, *step)).collect();
+    let total = counts[1..].iter().fold(counts[0], |all, it| multiply_indices(&builder, all, *it));
+
+    let (region, block) = mlir::region_with_block(&[], op.location());
+    let no_clauses = [("operandSegmentSizes", mlir::segments(context, &[0; 6]))];
+    builder.op_with("omp.parallel", &[], &[], &no_clauses, vec![region]);
+    let inside = Builder::at_end(context, block, op.location());
+    let [thread, num_threads] = THREADS.map(|name| {
+        let callee = [("callee", mlir::symbol(context, name))];
+        let number = inside.value_with("func.call", &[], inside.int_type(32), &callee);
+        inside.value("arith.index_castui", &[number], index)
+    });
+    let length = inside.value("arith.ceildivui", &[total, num_threads], index);
+    let first = inside.value("arith.muli", &[thread, length], index);
+    let end = inside.value("arith.addi", &[first, length], index);
+    let end = inside.value("arith.minui", &[end, total], index);
+
+    let body = mlir::body(op, 0).expect("a loop has a body");
+    let (inner, terminator) = (mlir::ops(body), mlir::terminator(body));
+    let is_stack = |it: &Op| mlir::is(*it, "memref.alloca") && it.operand_count() == 0;
+    let (stack, inner): (Vec<_>, Vec<_>) = inner.into_iter().partition(is_stack);
+    let place = inside.op("omp.terminator", &[], &[]);
+    stack.into_iter().for_each(|it| mlir::move_before(it, place));
+    let inside = Builder::before(place).located(op.location());
+    // The numbers of iterations of several loops, and the index itself of a single one.
+    let at = |number| {
+        let offset = multiply_indices(&inside, number, steps[0]);
+        add_indices(&inside, lowers[0], offset)
+    };
+    let bounds = match counts.len() {
+        1 => (at(first), at(end), steps[0]),
+        _ => (first, end, inside.index(1)),
+    };
+    let mut is_around_loop = false;
+    build_for(&inside, bounds, &[], &mut |builder, value, _| {
+        let mut rest = value;
+        for place in (0..counts.len()).rev() {
+            let mut value = rest;
+            if place != 0 {
+                value = builder.value("arith.remui", &[rest, counts[place]], index);
+                rest = builder.value("arith.divui", &[rest, counts[place]], index);
+            }
+            if counts.len() != 1 {
+                value = add_indices(
+                    builder,
+                    lowers[place],
+                    multiply_indices(builder, value, steps[place]),
+                );
+            }
+            mlir::replace_uses(mlir::arguments(body)[place], value);
+        }
+        let place = builder.op("scf.yield", &[], &[]);
+        for op in inner.iter().copied().filter(|it| *it != terminator) {
+            is_around_loop |= op.region_count() != 0;
+            mlir::move_before(op, place);
+        }
+        mlir::erase(place);
+        Vec::new()
+    });
+    mlir::erase(op);
+    let shared = mlir::ops(block).into_iter().rev().nth(1).expect("the loop is before the end");
+    if is_around_loop {
+        // LLVM would copy the loops inside.
+        annotate(shared, "unroll = <disable = true>");
+    }
+    shared
+}
+
+/// The number of iterations of a loop.
+fn count<'c>(builder: &Builder<'c>, lower: Val<'c>, upper: Val<'c>, step: Val<'c>) -> Val<'c> {
+    let index = builder.index_type();
+    if let [Some(lower), Some(upper), Some(step)] = [lower, upper, step].map(mlir::constant_of)
+        && let Some(count) = upper.checked_sub(lower).and_then(|it| checked_ceil_div(it, step))
+    {
+        return builder.index(count.max(0));
+    }
+    let distance = builder.value("arith.subi", &[upper, lower], index);
+    let count = builder.value("arith.ceildivsi", &[distance, step], index);
+    builder.value("arith.maxsi", &[count, builder.index(0)], index)
+}
