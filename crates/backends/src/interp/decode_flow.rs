@@ -291,12 +291,6 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes a call that returns a known number.
-    fn number(&mut self, op: Op, value: i64) {
-        let reg = self.new_scalar(mlir::result(op, 0));
-        self.constants.push((reg, Scalar::int(value)));
-    }
-
     fn func_call(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
         let callee = mlir::callee(op).unwrap_or_default();
         if !self.called.contains_key(callee) {
@@ -305,11 +299,15 @@ impl Decoder {
                 return Err(Error::at(op, format!("calls '{callee}', which is not a function")));
             };
             if mlir::body(function, 0).is_none() {
-                let (thread, num_threads) = self.thread;
-                match callee {
-                    "omp_get_thread_num" => return Ok(self.number(op, thread)),
-                    "omp_get_num_threads" => return Ok(self.number(op, num_threads)),
-                    _ => {}
+                let known = match callee {
+                    "omp_get_thread_num" => Some(self.thread.0),
+                    "omp_get_num_threads" => Some(self.thread.1),
+                    _ => None,
+                };
+                if let Some(number) = known {
+                    let reg = self.new_scalar(mlir::result(op, 0));
+                    self.constants.push((reg, Scalar::int(number)));
+                    return Ok(());
                 }
                 let function = function::of_symbol(callee).ok_or_else(|| {
                     Error::at(op, format!("calls '{callee}', whose body is not in the module"))
