@@ -873,7 +873,7 @@ fn threads_run_one_after_another() {
   %r = tensor.from_elements %x, %y : tensor<2xi32>";
     let functions = "func.func private @omp_get_thread_num() -> i32
 func.func private @omp_get_num_threads() -> i32";
-    let module = |text: &str| format!("{functions}\n{}", code("tensor<2xi32>", text));
+    let module = |text: &str| format!("{}\n{functions}", code("tensor<2xi32>", text));
     let outcomes = run_text(&module(text), &[ints(&[4], &A)]).expect("it runs");
     assert_eq!(values(&outcomes[0]), [2.0, 3.0]);
     let other = text.replace("memref.load %m[%c2, %c1]", "memref.load %m[%c1, %c1]");

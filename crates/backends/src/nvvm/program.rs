@@ -93,10 +93,10 @@ impl Program {
             (text, llvm_time) = timed_ptx(&copy, codegen)?;
             mlir::erase(module);
         }
-        let host = Codegen { strict_fp: codegen.strict_fp, ..Codegen::default() };
+        let machine = Codegen::default().machine;
         cpu::run(&mut copy, &pipeline::host())?;
         let start = Instant::now();
-        let mut code = llvm::Module::translate(mlir::op_ref(copy.as_operation()), &host.machine)?;
+        let mut code = llvm::Module::translate(mlir::op_ref(copy.as_operation()), &machine)?;
         code.link_builtins()?;
         if let Some(symbol) = code.undefined_symbol(&llvm::is_allowed_symbol) {
             return Err(Error::Llvm(format!("host code calls '{symbol}', which nothing defines")));

@@ -12,20 +12,22 @@
 //!
 //! ```mlir
 //! omp.parallel {
-//!   .. // of the 16 iterations, %first to %last are those of the thread
-//!   func.call @f_part(%first, %last, %x, %y)
+//!   .. // %first and %end, from the number of the thread and the number of threads
+//!   func.call @f_part(%first, %end, %x, %y)
 //! }
 //!
-//! func.func private @f_part(%first: index, %last: index, %x: memref<64xf32> {llvm.noalias}, ..) {
-//!   scf.for %number = %first to %last step %c1 {
-//!     %i = arith.muli %number, %c4
-//!     ..
+//! func.func private @f_part(%first: index, %end: index, %x: memref<64xf32> {llvm.noalias}, ..) {
+//!   scf.for %i = %first to %end step %c4 {
+//!     .. // uses %x and %y
+//!   }
+//! }
 //! ```
 //!
-//! Each thread has as many iterations as the others, one after the other. Stack memory of the loop is allocated once per
-//! thread. A loop with results, which are reductions, stays: it runs in one thread.
+//! Each thread runs as many iterations as the others, in order. Several loops count as one over the product of their
+//! iterations. Stack memory of the loop is allocated once per thread. A loop with results, which are reductions, stays: it
+//! runs in one thread.
 //!
-//! The translation of `omp.wsloop`, which upstream's conversion makes, puts the whole loop in a function that reads its
+//! Upstream's `convert-scf-to-openmp` makes `omp.wsloop`. Its translation puts the whole loop in a function that reads its
 //! pointers from memory. LLVM knows less of them than of arguments, and takes about twice as long for such a loop.
 
 use super::outline_functions::outline;
