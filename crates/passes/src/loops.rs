@@ -69,8 +69,8 @@ pub fn build_store<'c>(
 pub type ForBody<'a, 'c> = dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
 
 /// Emits `scf.for` from `lower` to `upper`, which is excluded, and returns its results.
-/// `body` gets the index and the carried values, and returns the next carried values. If the upper bound is the lower one
-/// and a constant, the loop counts from 0: LLVM then knows how often it runs.
+/// `body` gets the index and the carried values, and returns the next carried values. If the upper bound is the sum of
+/// the lower one and a constant, the loop counts from 0: LLVM then knows how often it runs.
 pub fn build_for<'c>(
     builder: &Builder<'c>,
     (lower, upper, step): (Val<'c>, Val<'c>, Val<'c>),
@@ -158,8 +158,9 @@ pub fn multiply_indices<'c>(builder: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -
 
 /// Emits the sum of two indices, which does not overflow.
 pub fn add_indices<'c>(builder: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
-    match mlir::constant_of(lhs) {
-        Some(0) => rhs,
+    match (mlir::constant_of(lhs), mlir::constant_of(rhs)) {
+        (Some(0), _) => rhs,
+        (_, Some(0)) => lhs,
         _ => without_overflow(builder, "arith.addi", lhs, rhs),
     }
 }

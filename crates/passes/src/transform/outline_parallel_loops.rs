@@ -23,9 +23,9 @@
 //! }
 //! ```
 //!
-//! Each thread runs as many iterations as the others, in order. Several loops count as one over the product of their
-//! iterations. Stack memory of the loop is allocated once per thread. A loop with results, which are reductions, stays: it
-//! runs in one thread.
+//! Threads run about the same number of iterations, in order. Several loops count as one over the product of their
+//! iterations. Stack memory of static size is allocated once per thread. A loop with results, which are reductions, stays:
+//! it runs in one thread.
 //!
 //! Upstream's `convert-scf-to-openmp` makes `omp.wsloop`. Its translation puts the whole loop in a function that reads its
 //! pointers from memory. LLVM knows less of them than of arguments, and takes about twice as long for such a loop.
@@ -37,6 +37,7 @@ use std::collections::HashSet;
 use tc_dialects::{
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::Report,
 };
 use tc_ir::expr::checked_ceil_div;
 
@@ -68,8 +69,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         // Inner loops first.
         for op in loops.into_iter().rev() {
             pass.enter(op);
-            for name in THREADS.iter().filter(|name| mlir::find_symbol(op, name).is_none()) {
-                declare(pass.op, name);
+            for name in THREADS {
+                declare(pass.op, name)?;
             }
             let shared = share(op);
             let (part, passed) = outline(function, shared);
@@ -88,15 +89,29 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 }
 
 /// Declares a function of OpenMP that returns a number.
-fn declare(module: Op, name: &str) {
-    let Some(first) = mlir::body(module, 0).and_then(mlir::first) else { return };
-    let context = mlir::context_of(module);
+fn declare(module: Op, name: &str) -> Result<(), Failure> {
+    let Some(block) = mlir::body(module, 0) else { return Err(Failure) };
+    let (context, symbols) = (mlir::context_of(module), mlir::ops(block));
+    let ty = mlir::parse_attribute(context, "() -> i32");
+    let known = symbols.iter().find(|op| mlir::string_attr(**op, "sym_name") == Some(name));
+    if let Some(known) = known {
+        let is_declaration = mlir::body(*known, 0).is_none()
+            && known.attribute("function_type").is_ok_and(|it| it == ty);
+        if is_declaration && mlir::is(*known, "func.func") {
+            return Ok(());
+        }
+        let message = format!("has the name of a function of OpenMP, '{name}'; rename it");
+        Report::op_error(*known, message).emit();
+        return Err(Failure);
+    }
     let attributes = [
         ("sym_name", mlir::string(context, name)),
         ("sym_visibility", mlir::string(context, "private")),
-        ("function_type", mlir::parse_attribute(context, "() -> i32")),
+        ("function_type", ty),
     ];
-    Builder::before(first).op_with("func.func", &[], &[], &attributes, vec![Region::new()]);
+    let region = vec![Region::new()];
+    Builder::before(symbols[0]).op_with("func.func", &[], &[], &attributes, region);
+    Ok(())
 }
 
 /// Replaces a parallel loop by a region that each thread runs, and returns the loop of a thread.
