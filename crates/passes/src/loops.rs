@@ -175,9 +175,14 @@ pub fn trip_count(op: Op) -> Option<i64> {
     if !mlir::is(op, "scf.for") {
         return None;
     }
-    let bound = |operand| mlir::constant_of(mlir::operand(op, operand));
-    let (lower, upper, step) = (bound(0)?, bound(1)?, bound(2)?);
-    let distance = upper.checked_sub(lower)?.max(0);
+    let bound = |number| mlir::operand(op, number);
+    constant_count(bound(0), bound(1), bound(2))
+}
+
+/// How often a loop with these bounds runs, if they are constant.
+pub fn constant_count(lower: Val, upper: Val, step: Val) -> Option<i64> {
+    let [lower, upper, step] = [lower, upper, step].map(mlir::constant_of);
+    let (distance, step) = (upper?.checked_sub(lower?)?.max(0), step?);
     (0 < step).then(|| distance / step + i64::from(distance % step != 0))
 }
 

@@ -118,10 +118,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
                     entry.into_mut()
                 }
                 Entry::Vacant(entry) => {
-                    let mut name = format!("{function_name}_{number}");
-                    while !names.insert(name.clone()) {
-                        name.push('_');
-                    }
+                    let name = unused_name(&mut names, format!("{function_name}_{number}"));
                     mlir::set_attribute(outlined, "sym_name", mlir::string(pass.context, &name));
                     entry.insert(name)
                 }
@@ -207,6 +204,14 @@ fn num_loops(op: Op) -> i64 {
         count += LOOPS_PER_OPERATION * i64::from(is_operation(inner));
     });
     count
+}
+
+/// A name that is not used yet, which begins with `name`.
+pub(super) fn unused_name(used: &mut HashSet<String>, mut name: String) -> String {
+    while !used.insert(name.clone()) {
+        name.push('_');
+    }
+    name
 }
 
 /// Inserts an unnamed function with a copy of `op` before `function`, and returns it with the operands of its calls.

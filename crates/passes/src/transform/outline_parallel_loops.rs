@@ -30,8 +30,8 @@
 //! Upstream's `convert-scf-to-openmp` makes `omp.wsloop`. Its translation puts the whole loop in a function that reads its
 //! pointers from memory. LLVM knows less of them than of arguments, and takes about twice as long for such a loop.
 
-use super::outline_functions::outline;
-use crate::loops::{add_indices, annotate, build_for, multiply_indices};
+use super::outline_functions::{outline, unused_name};
+use crate::loops::{add_indices, annotate, build_for, constant_count, multiply_indices};
 use melior::ir::{Region, operation::OperationLike};
 use std::collections::HashSet;
 use tc_dialects::{
@@ -39,7 +39,6 @@ use tc_dialects::{
     pass::{Failure, PassInfo, PassRun},
     report::Report,
 };
-use tc_ir::expr::checked_ceil_div;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -59,31 +58,31 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let symbols = mlir::ops(block);
     let names = symbols.iter().filter_map(|op| mlir::string_attr(*op, "sym_name"));
     let mut names: HashSet<String> = names.map(str::to_owned).collect();
+    let mut loops = Vec::new();
     for function in symbols.into_iter().filter(|op| mlir::is(*op, "func.func")) {
-        let mut loops = Vec::new();
         mlir::walk(function, &mut |op| {
             if mlir::is(op, "scf.parallel") && op.result_count() == 0 {
-                loops.push(op);
+                loops.push((function, op));
             }
         });
-        // Inner loops first.
-        for op in loops.into_iter().rev() {
-            pass.enter(op);
-            for name in THREADS {
-                declare(pass.op, name)?;
-            }
-            let shared = share(op);
-            let (part, passed) = outline(function, shared);
-            let mut name =
-                format!("{}_part", mlir::string_attr(function, "sym_name").unwrap_or_default());
-            while !names.insert(name.clone()) {
-                name.push('_');
-            }
-            mlir::set_attribute(part, "sym_name", mlir::string(pass.context, &name));
-            let callee = ("callee", mlir::symbol(pass.context, &name));
-            Builder::before(shared).op_with("func.call", &passed, &[], &[callee], vec![]);
-            mlir::erase(shared);
-        }
+    }
+    if loops.is_empty() {
+        return Ok(());
+    }
+    for name in THREADS {
+        declare(pass.op, name)?;
+    }
+    // Inner loops first.
+    for (function, op) in loops.into_iter().rev() {
+        pass.enter(op);
+        let shared = share(op);
+        let (part, passed) = outline(function, shared);
+        let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+        let name = unused_name(&mut names, format!("{name}_part"));
+        mlir::set_attribute(part, "sym_name", mlir::string(pass.context, &name));
+        let callee = ("callee", mlir::symbol(pass.context, &name));
+        Builder::before(shared).op_with("func.call", &passed, &[], &[callee], vec![]);
+        mlir::erase(shared);
     }
     Ok(())
 }
@@ -192,10 +191,8 @@ fn share(op: Op) -> Op {
 /// The number of iterations of a loop.
 fn count<'c>(builder: &Builder<'c>, lower: Val<'c>, upper: Val<'c>, step: Val<'c>) -> Val<'c> {
     let index = builder.index_type();
-    if let [Some(lower), Some(upper), Some(step)] = [lower, upper, step].map(mlir::constant_of)
-        && let Some(count) = upper.checked_sub(lower).and_then(|it| checked_ceil_div(it, step))
-    {
-        return builder.index(count.max(0));
+    if let Some(count) = constant_count(lower, upper, step) {
+        return builder.index(count);
     }
     let distance = builder.value("arith.subi", &[upper, lower], index);
     let count = builder.value("arith.ceildivsi", &[distance, step], index);
